@@ -1,7 +1,7 @@
 """Measure the systems that KET-RAG's paper compares as its Table 2 does: coverage by budget.
 
     python -m benchmarks.ket DATASET [--indexes FOLDER] [--tokens 1500,3000,12000] [--limit N]
-                             [--triples parse] [--degrees FILE]
+                             [--triples cooccurrence] [--degrees FILE]
 
 The passages of DATASET, a folder that `clew eval` takes, are one text that is cut into chunks of
 1,200 tokens ("low", without halves and halved three times) and of 150 ("high"), without overlap. A
@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("--indexes", type=Path, default=Path("ket.clew"))
     parser.add_argument("--tokens", default="1500,3000,12000")
     parser.add_argument("--limit", type=int)
-    parser.add_argument("--triples", default="parse")
+    parser.add_argument("--triples", default="cooccurrence")
     parser.add_argument("--degrees", type=Path, help="draw the graph of chunks alone")
     options = parser.parse_args()
     budgets = [int(each) for each in options.tokens.split(",")]

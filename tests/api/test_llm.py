@@ -212,7 +212,7 @@ def test_a_core_is_kept_as_the_wish(folder):
         assert index.add(documents, core=1.0).extracted.llm[GRAPH] == added.n_chunks - paid
 
 
-@pytest.mark.parametrize("triples", ["none", "parse", "cooccurrence"])
+@pytest.mark.parametrize("triples", ["none", "cooccurrence"])
 def test_a_core_without_an_llm_is_refused(folder, triples):
     documents = small_documents()
     with opened(folder, ReadsChat()) as index:

@@ -77,9 +77,7 @@ def test_an_empty_folder_buys_nothing_for_what_is_there(spent, articles, empty):
     [
         (("--units", "1"), "needs an LLM"),
         (LLM, "needs an LLM"),
-        pytest.param(
-            ("--triples", "parse"), "needs the package 'spacy'", marks=pytest.mark.satellite
-        ),
+        (("--triples", "parse"), "one of none, llm, cooccurrence, not 'parse'"),
         (("--for", "magic"), "no method 'magic'"),
         (("--entities", "statistical"), "triples are set to"),
         (("--dataset", "nowhere.json"), "Give PATH"),

@@ -36,7 +36,7 @@ REFUSED = 5
 # What other machines, programs or models are needed for, or what does not end by itself.
 ELSEWHERE = re.compile(
     r"ray\b|postgresql:|clew (?:serve|mcp)|cross-encoder:|--llm local|ollama:|"
-    r"--tagger spacy|--triples parse|other/clue.jsonl|rag_storage|--prompts prompts|sqlite:///|--web"
+    r"--tagger spacy|other/clue.jsonl|rag_storage|--prompts prompts|sqlite:///|--web"
 )
 
 

@@ -284,25 +284,26 @@ def test_rules_and_llm(store):
     assert run(store, Wanted(triples="cooccurrence"), rules=rules).rules == 0
     run(store, Wanted(triples="llm"))
     assert set(made_by(store, GRAPH)) == {LLM_MADE}
-    assert run(store, Wanted(triples="parse"), rules=rules).rules == 0
+    assert run(store, Wanted(triples="cooccurrence"), rules=rules).rules == 0
     assert set(made_by(store, GRAPH)) == {LLM_MADE}
 
 
 class Lacking:
-    """An extractor whose package is not installed."""
+    """A tagger whose package is not installed."""
 
     @property
     def name(self):
-        raise MissingExtra("parser", "spacy", "this extractor")
+        raise MissingExtra("tagger", "spacy", "this tagger")
 
-    def extract(self, texts):  # noqa: ARG002
+    def tag(self, texts):  # noqa: ARG002
         raise AssertionError("it is asked after the check")
 
 
 def test_a_wish_that_cannot_be_met_is_not_kept(store):
     """What fails before its first step leaves the index as it was, for the next run."""
+    lacking, wanted = replace(MODELS, tagger=Lacking()), Wanted(triples="cooccurrence")
     with pytest.raises(MissingExtra):
-        run(store, Wanted(triples="parse"), rules=Lacking())
+        extract.run_extractions(store, lacking, wanted, rules=Cooccurrence(lacking.tagger))
     assert store.note("wanted") == {}
 
 

@@ -228,9 +228,8 @@ class Adding(OpenIndex):
         """Fail early: raise what would end the extraction anyway, such as EndpointError."""
         from clew.index.extract import check_extraction
 
-        rules = loading.load_extractor(wanted.triples, self.models.tagger)
         models = bind_models(self.models, ModelRun(budget=budget))
-        check_extraction(self._find_store(), models, wanted, rules=rules)
+        check_extraction(self._find_store(), models, wanted)
         if wanted.list_kinds() and self.models.llm is not None:
             self.reach_llm(self.models.llm)
 
@@ -258,7 +257,7 @@ class Adding(OpenIndex):
             from clew.index.spread import SpreadExtractor, spread_embedder
 
             models = replace(models, embedder=spread_embedder(models.embedder, workers))
-            rules = rules and SpreadExtractor(rules, wanted.triples, workers)
+            rules = rules and SpreadExtractor(rules, workers)
         return run_extractions(
             store,
             bind_models(models, run),

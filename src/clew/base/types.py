@@ -201,7 +201,7 @@ class VocabularyEntry:
 UNITS, GRAPH = "units", "graph"
 IMPORTED_MARK = "graph:"  # before the hash of a document that is made of triples
 KINDS = (UNITS, GRAPH)
-# "recorded" came from a file about the document; an "imported" chunk is itself made of triples.
+# A "recorded" one is from a file, "parse" from earlier versions; "imported" chunks are triples.
 SOURCES = ("none", "llm", "fallback", "parse", "cooccurrence", "recorded", "imported")
 LLM_MADE, FALLBACK = SOURCES.index("llm"), SOURCES.index("fallback")
 IMPORTED = SOURCES.index("imported")

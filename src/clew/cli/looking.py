@@ -175,7 +175,7 @@ def _describe_repair(done: Repaired) -> Iterator[str]:
         yield f"{name} has what could be read of it; the rest is paid for again when it is needed."
     for what, names in (
         ("Gone, to be indexed or imported again:", done.lost),
-        ("Without the triples that came from a file, to be imported again:", done.without_triples),
+        ("Without their triples, to be imported or extracted again:", done.without_triples),
     ):
         if names:
             yield what

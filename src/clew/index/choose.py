@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 NOTE = "wanted"  # what a store keeps the wish under
 _OPTIONS = options_of(AddOptions)
+PARSED = "parse"  # triples that only an earlier version could extract; they stay
 LEFT = -1  # the pack of a chunk that was considered and not chosen
 _READ = [SOURCES.index(source) for source in ("llm", "fallback")]  # by an LLM
 PAID = [*_READ, SOURCES.index("recorded")]
@@ -56,7 +57,7 @@ class Wanted:
     units: float = 0.0  # share of the tokens whose chunks an LLM splits into units [α of Clue-RAG]
     value: Value = "bleu"  # what makes a chunk worth it
     seed: int = 0  # of the value "random", and of a core by "random"
-    triples: str = "none"  # by "llm", "parse" (of the dependencies) or "cooccurrence"
+    triples: str = "none"  # by "llm" or "cooccurrence"; PARSED in an index of an earlier version
     core: float = 1.0  # share of the chunks whose triples an LLM extracts [β of KET-RAG]
     core_by: str = "pagerank"  # what chooses it, in the k-nearest-neighbour graph; or "random"
     entities: str = "llm"  # that an LLM relates: its own, or the chunk's "statistical" ones
@@ -66,6 +67,8 @@ class Wanted:
 
     def __post_init__(self) -> None:
         given = {name: getattr(self, name) for name in EXTRACTION}
+        if self.triples == PARSED:
+            del given["triples"]
         arguments.check_arguments(given, {name: _OPTIONS[name].kind for name in EXTRACTION})
 
     @property
@@ -105,6 +108,11 @@ def merge_requested(last: Mapping[str, Scalar], fields: Mapping[str, Any]) -> Wa
     Raises InputError for what cannot be wanted together.
     """
     wanted = Wanted(**{**last, **fields})
+    if wanted.triples == PARSED:
+        raise InputError(
+            "this index asks for triples from the dependency parse, which Clew no longer extracts: "
+            "ask for others, as in --triples cooccurrence, or for none; those that it has stay"
+        )
     if wanted.triples != "llm" and not fields.keys().isdisjoint({"core", "core_by"}):
         raise InputError(
             f"a core needs triples by an LLM, but triples are set to {wanted.triples!r}: ask "

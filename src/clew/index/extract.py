@@ -81,7 +81,6 @@ OnChunks = Callable[[int, int], None]  # how many chunks are done with, of how m
 _PROMPTS_AT_ONCE = 32  # in one commit
 PLACED = "placed"  # what a store keeps under it: hashes of what a graph gave texts last
 _CHUNKS_AT_ONCE = 256  # the same, where no prompt is needed
-_WEAKER = {"parse": ("none", "cooccurrence"), "cooccurrence": ("none",)}  # what rules replace
 
 
 @dataclass(slots=True, repr=False)
@@ -116,17 +115,16 @@ def run_extractions(
 ) -> ExtractionReport:
     """Run the requested extractions on chunks that lack them, with several commits.
 
-    `rules` extracts triples where they are not wanted of an LLM. `again` asks once more for the
+    `rules` extracts triples that are not wanted of an LLM. `again` asks once more for the
     chunks whose reply was of no use. Where the budget is spent the run ends and `stopped` says
     so; the same call goes on later. Without an LLM what waited for one goes on waiting. Raises
     InputError where something new needs an LLM and there is none, RecipeMismatch where an LLM
     related other entities in this index, EndpointError after what came before it is committed.
     """
     before, with_llm = read_requested(store), models.llm is not None
-    check_extraction(store, models, wanted, rules=rules)
+    check_extraction(store, models, wanted)
     if wanted == before == Wanted():
         return ExtractionReport()
-    rules = rules if wanted.triples in _WEAKER else None
     memory = ReplyMemory.from_llm(ledger, models.llm, again=again, gleanings=wanted.gleanings)
     if with_llm and "pagerank" in wanted.llm_choice(GRAPH):
         # Compacted now, it stays so, and so does the graph that the choice computes.
@@ -143,20 +141,18 @@ def run_extractions(
             if wanted != before:
                 store.set_note(NOTE, asdict(wanted))
             if rules is not None:
-                extract_by_rules(corpus, rules, wanted.triples)
+                extract_by_rules(corpus, rules)
             for kind in wanted.list_kinds() if with_llm else ():
                 if not corpus.done.stopped:
                     extract_by_llm(corpus, models.llm, get_task(corpus, kind), memory)
     return _count_waiting(corpus)
 
 
-def check_extraction(
-    store: Store | None, models: Models, wanted: Wanted, *, rules: Extractor | None
-) -> None:
+def check_extraction(store: Store | None, models: Models, wanted: Wanted) -> None:
     """Raise the errors of an extraction's first step, before anything is paid for.
 
     Without a `store` it is one of a new index. Raises InputError where it needs an LLM and there is
-    none, or a budget in dollars a price, MissingExtra for a package of the `rules`, RecipeMismatch
+    none, or a budget in dollars a price, MissingExtra for a package of the tagger, RecipeMismatch
     where an LLM related other entities.
     """
     before = Wanted() if store is None else read_requested(store)
@@ -166,9 +162,7 @@ def check_extraction(
         return
     if models.llm is not None:
         models.llm.complete([])  # a package, or the price for a budget, may be missing
-        _ = models.tagger.name  # which reads chunks whose reply is of no use
-    if rules is not None and wanted.triples in _WEAKER:
-        _ = rules.name  # a package may be missing
+    _ = models.tagger.name  # of rules, and of chunks whose reply is of no use
     terms = None if store is None else TermSettings.from_recipe(store.recipe)
     if store is not None and wanted.triples == "llm" and wanted.terms != terms:
         with closing(open_snapshot(store)) as snapshot:
@@ -507,14 +501,13 @@ def complete_prompts(
 # -- without one ----------------------------------------------------------------------------------
 
 
-def extract_by_rules(corpus: ExtractionCorpus, rules: Extractor, source: str) -> None:
-    """Extract triples by rules from chunks without triples, or with those of weaker rules."""
-    weaker = [SOURCES.index(each) for each in _WEAKER[source]]
-    rows = np.flatnonzero(np.isin(corpus.read_sources(GRAPH), weaker)).tolist()
+def extract_by_rules(corpus: ExtractionCorpus, rules: Extractor) -> None:
+    """Extract triples by rules from the chunks without triples."""
+    rows = np.flatnonzero(corpus.read_sources(GRAPH) == SOURCES.index("none")).tolist()
     for begin in range(0, len(rows), _CHUNKS_AT_ONCE):
         block = rows[begin : begin + _CHUNKS_AT_ONCE]
         extractions = rules.extract([corpus.texts[row] for row in block])
-        _commit_graph(corpus, source, dict(zip(block, extractions, strict=True)))
+        _commit_graph(corpus, "cooccurrence", dict(zip(block, extractions, strict=True)))
         corpus.done.rules += len(block)
         corpus.tell(corpus.done.rules, len(rows))
 

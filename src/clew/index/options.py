@@ -171,7 +171,7 @@ class ExtractionOptions:
     triples: str | None = _job(
         None,
         "What extracts entities and triples. [default: none]",
-        "--triples none|llm|parse|cooccurrence",
+        "--triples none|llm|cooccurrence",
     )
     core: float | None = _job(
         None,

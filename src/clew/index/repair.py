@@ -20,7 +20,7 @@ from clew.errors import DamagedIndex, InputError, MissingExtra
 from clew.index import adding
 from clew.index import recipe as recipes
 from clew.index.building import build_batch
-from clew.index.choose import LEFT, PAID, ReplyMemory, assign_packs, read_requested
+from clew.index.choose import LEFT, PAID, PARSED, ReplyMemory, assign_packs, read_requested
 from clew.index.extract import ExtractionCorpus, extract_by_llm, extract_by_rules, get_task
 from clew.index.layers.chunks import cut_chunks, sentence_columns
 from clew.index.origins import find_files, get_roots
@@ -34,6 +34,7 @@ from clew.readers.roots import Roots
 from clew.text.chunking import Chunking
 
 _OWNERS = schema.parent_column("chunk")
+_NOT_REMADE = [SOURCES.index(source) for source in ("recorded", PARSED)]
 NOTE = "repair"  # what a store keeps under it: kinds of which chunks waited, until they do again
 
 
@@ -44,7 +45,7 @@ class Repaired:
     documents: list[str] = field(default_factory=list)  # ids of those indexed again, from the index
     reread: list[str] = field(default_factory=list)  # of those indexed again, from their files
     lost: list[str] = field(default_factory=list)  # of those that are gone: add or import them
-    # Of those whose triples came from a file and are gone: import these again.
+    # Of those whose triples came from a file, or from a parse of an earlier version, and are gone.
     without_triples: list[str] = field(default_factory=list)
     paid: list[str] = field(default_factory=list)  # files with replies or vectors that were mended
     is_unsure: bool = False  # more may be lost than can be named
@@ -95,13 +96,13 @@ def rebuild_index(folder: Path, store: EmbeddedStore, models: Models, meter: Met
 
 
 def _find_recorded(store: EmbeddedStore) -> set[int] | None:
-    """Return the stored rows of documents with imported triples, or None if unknown."""
+    """Return the stored rows of documents with triples of a file or a parse, or None if unknown."""
     with suppress(DamagedIndex), closing(store.view()) as view:
         chunks, kinds, sources, owners = (
             schema.concatenate_column(view.segments, name)
             for name in ("extraction.chunk", "extraction.kind", "extraction.source", _OWNERS)
         )
-        is_recorded = (kinds == KINDS.index(GRAPH)) & (sources == SOURCES.index("recorded"))
+        is_recorded = (kinds == KINDS.index(GRAPH)) & np.isin(sources, _NOT_REMADE)
         return set(owners[chunks[is_recorded]].tolist())
     return None
 
@@ -157,7 +158,7 @@ def recall_extractions(
     wanted, waited = read_requested(store), store.note(NOTE).get("waited", ())
     with closing(ExtractionCorpus(store, models)) as corpus:
         if rules is not None:
-            extract_by_rules(corpus, rules, wanted.triples)
+            extract_by_rules(corpus, rules)
         for kind in wanted.list_kinds():
             memory = ReplyMemory.from_llm(ledger, models.llm, gleanings=wanted.gleanings)
             memory = corpus.remember(memory)

@@ -38,7 +38,7 @@ class _SpreadEmbedder(WrappedEmbedder):
     def embed(self, texts: Sequence[str], *, kind: Kind) -> NDArray[np.float32]:
         if kind != "document" or len(texts) < _MIN_TEXTS:
             return self.inner.embed(texts, kind=kind)
-        return np.concatenate(_run_parts(self.workers, "names", (), texts))
+        return np.concatenate(_run_parts(self.workers, "names", texts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +51,9 @@ class _SpreadTokenEmbedder(_SpreadEmbedder):
 
 @dataclass(frozen=True, slots=True)
 class SpreadExtractor:
-    """An extractor whose rules, named `by`, run on workers."""
+    """An extractor whose rules run on workers."""
 
     inner: Extractor
-    by: str
     workers: Workers
 
     @property
@@ -64,15 +63,13 @@ class SpreadExtractor:
     def extract(self, texts: Sequence[str]) -> list[Extraction]:
         if len(texts) < _MIN_TEXTS:
             return self.inner.extract(texts)
-        parts = _run_parts(self.workers, "triples", (self.by,), texts)
+        parts = _run_parts(self.workers, "triples", texts)
         return [each for part in parts for each in part]
 
 
-def _run_parts(
-    workers: Workers, task: str, arguments: tuple[Any, ...], texts: Sequence[str]
-) -> list[Any]:
+def _run_parts(workers: Workers, task: str, texts: Sequence[str]) -> list[Any]:
     """Split the texts over the workers; return their results in order."""
     size = -(-len(texts) // workers.n)
     parts = [list(texts[begin : begin + size]) for begin in range(0, len(texts), size)]
-    pending = [workers.submit(task, *arguments, part) for part in parts]
+    pending = [workers.submit(task, part) for part in parts]
     return [each.result() for each in pending]

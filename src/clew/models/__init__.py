@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from clew.extras.models.dependency import DependencyTriples as DependencyTriples
     from clew.extras.models.local import LocalChat as LocalChat
     from clew.extras.models.openai import OpenAIChat as OpenAIChat
     from clew.extras.models.openai import OpenAIEmbeddings as OpenAIEmbeddings
@@ -394,7 +393,6 @@ _find_own = lazy(
     },
 )
 _REGISTERED = {  # public names of satellites, by which `load_module` finds them
-    "DependencyTriples": "dependency",
     "LocalChat": "local",
     "OpenAIChat": "openai",
     "OpenAIEmbeddings": "openai",

@@ -196,9 +196,6 @@ def load_tagger(spec: str) -> Tagger:
 
 def load_extractor(triples: str, tagger: Tagger) -> Extractor | None:
     """Return the named LLM-free extractor of triples, or None."""
-    if triples == "parse":
-        pipeline = load_module("spacy").pipeline_of(tagger)
-        return cast("Extractor", load_module("dependency").DependencyTriples(pipeline))
     if triples == "cooccurrence":
         from clew.models.extractors.cooccurrence import Cooccurrence
 

@@ -20,7 +20,6 @@ from clew.models.loading import (
     OPENAI_URL,
     Specs,
     load_embedder,
-    load_extractor,
     load_llm,
     load_models,
     load_reranker,
@@ -218,11 +217,6 @@ def test_what_is_left_open_comes_from_the_recipe():
     assert from_recipe(Specs(), {"embedder_spec": None}).embedder is None
     recipe = {"tagger_spec": "spacy", "tagger": "rules-3+spacy:en_core_web_md-3.8.0"}
     assert from_recipe(Specs(), recipe).tagger == "spacy:en_core_web_md"
-
-
-def test_triples_are_parsed_by_the_pipeline_of_the_tagger():
-    assert load_extractor("parse", load_tagger("spacy:my_english")).pipeline == "my_english"
-    assert load_extractor("parse", load_tagger("rules")).pipeline == DEFAULT_PIPELINE
 
 
 @pytest.mark.parametrize(

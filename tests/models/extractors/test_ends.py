@@ -3,7 +3,7 @@
 import pytest
 
 from clew.base.types import ENTITY_TYPES, LABELS
-from clew.models.extractors.ends import LONGEST, NUMBER, TYPES, End, extraction
+from clew.models.extractors.ends import LONGEST, TYPES, End, extraction
 
 
 def kept(*statements):
@@ -20,7 +20,6 @@ def kept(*statements):
         (End("Fram"), End("FRAM's")),
         (End("Fram"), End("x" * (LONGEST + 1))),
         (End("1910", "DATE"), End("Fram")),
-        (End("18", NUMBER), End("Fram")),
     ],
 )
 def test_what_is_no_statement(subject, object_):

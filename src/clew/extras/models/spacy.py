@@ -52,39 +52,31 @@ class SpacyTagger:
 
     @cached_property
     def _pipeline(self) -> Language:
-        nlp = load_pipeline(self.pipeline, exclude=_NOT_NEEDED, needed=("ner",))
+        nlp = _load_pipeline(self.pipeline)
         for pipe in nlp.pipe_names:  # token vectors that only the excluded pipes would have read
             if getattr(nlp.get_pipe(pipe), "listening_components", None) == []:
                 nlp.disable_pipe(pipe)
         return nlp
 
 
-def load_pipeline(name: str, *, exclude: Sequence[str], needed: Sequence[str]) -> Language:
-    """Load a spaCy pipeline from a package or folder, without the pipes in `exclude`.
+def _load_pipeline(name: str) -> Language:
+    """Load a spaCy pipeline from a package or folder, without what a tagger does not need.
 
     Raises MissingExtra where spaCy is not installed, InputError where there is no such pipeline,
-    or it lacks a pipe that is `needed`.
+    or it finds no entities.
     """
     with needs("spacy", "spacy", "a spaCy pipeline"):
         import spacy
     try:
-        nlp = spacy.load(name, exclude=exclude)
+        nlp = spacy.load(name, exclude=_NOT_NEEDED)
     except OSError as error:
         raise InputError(
             f"spaCy has no pipeline {name!r}. Hint: python -m spacy download {name}, or name one"
             f" that is installed, or its folder, as --tagger spacy:NAME"
         ) from error
-    missing = [pipe for pipe in needed if pipe not in nlp.pipe_names]
-    if missing:
-        raise InputError(f"the spaCy pipeline {name!r} has no {missing[0]!r}: name another")
+    if "ner" not in nlp.pipe_names:
+        raise InputError(f"the spaCy pipeline {name!r} has no 'ner': name another")
     return nlp
-
-
-def pipeline_of(tagger: Tagger) -> str:
-    """Return the spaCy pipeline of a tagger or of one of its parts, or the default one."""
-    if isinstance(tagger, UnitedTagger):
-        return pipeline_of(tagger.second)
-    return tagger.pipeline if isinstance(tagger, SpacyTagger) else DEFAULT_PIPELINE
 
 
 @dataclass(frozen=True)

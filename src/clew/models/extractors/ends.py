@@ -14,9 +14,6 @@ LONGEST = 100  # characters; a longer "name" is a heading or a clause
 # Of `types.ENTITY_TYPES`, by OntoNotes' labels and the rules' own: here a quotation is a work.
 TYPES = {**TYPE_OF_LABEL, "TITLE": "work", "TERM": "concept"}
 
-
-NUMBER = "NUMBER"  # the label of an end that is a figure
-
 PRONOUNS = frozenset(
     """i me my mine myself we us our ours ourselves you your yours yourself yourselves he him his
     himself she her hers herself it its itself they them their theirs themselves one ones oneself
@@ -47,13 +44,13 @@ def extraction(statements: Iterable[Statement]) -> Extraction:
     """Return the distinct triples of statements, and their entities with types.
 
     A statement is left out where an end is empty, very long or a pronoun, where both are one
-    entity, and where the subject is a date or a figure.
+    entity, and where the subject is a date.
     """
     triples: dict[tuple[str, str, str], Triple] = {}
     types: dict[str, Described] = {}
     for subject, relation, object_ in statements:
         keys = entity_key(subject.name), entity_key(object_.name)
-        if keys[0] == keys[1] or subject.label in {"DATE", NUMBER}:
+        if keys[0] == keys[1] or subject.label == "DATE":
             continue
         if not (_is_name(subject.name) and _is_name(object_.name)):
             continue

@@ -13,7 +13,8 @@ from clew.index.building import Rows, build_rows
 from clew.index.layers.vectors import ChunkKey, ChunkVectors, embed_names
 from clew.index.recipe import build_model_recipe, check_recipe
 from clew.models import Models
-from clew.models.loading import Specs, load_extractor, load_models
+from clew.models.extractors.cooccurrence import Cooccurrence
+from clew.models.loading import Specs, load_models
 from clew.models.run import Meter
 
 
@@ -43,11 +44,9 @@ def _names(models: Models, keys: Sequence[str]) -> NDArray[np.float32]:
     return embed_names(keys, models.embedder)
 
 
-def _triples(models: Models, by: str, texts: Sequence[str]) -> list[Extraction]:
+def _triples(models: Models, texts: Sequence[str]) -> list[Extraction]:
     """Return the extraction of each text by rules."""
-    extractor = load_extractor(by, models.tagger)
-    assert extractor is not None  # noqa: S101 -- nobody asks for triples by an LLM here
-    return extractor.extract(texts)
+    return Cooccurrence(models.tagger).extract(texts)
 
 
 def _process(_models: Models) -> int:
