@@ -19,7 +19,6 @@ from clew.base.proofs import Proof, Verified
 from clew.base.types import Answer, Changes, Evidence, Exported, Plan, Theme, VocabularyEntry
 from clew.cli import main
 from clew.cli.config import PRICES, list_names
-from clew.extras.evaluate.classify import Classified
 from clew.extras.wire.about import MethodView
 from clew.index.adding import AddReport
 from clew.index.extract import ExtractionReport
@@ -137,7 +136,6 @@ OUTPUTS: dict[str, Any] = {
     "search": Evidence,
     "hop": Evidence,
     "verify": Verified,
-    "classify": Classified,
     "plan": Plan,
     "themes": list[Theme],
     "changes": Changes,

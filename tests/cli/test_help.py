@@ -41,8 +41,6 @@ COMMANDS = {
     "search": f"{QUERY} {flags(Question, 'search')} {PAID} --json",
     "hop": "--query --chunks --where --index --json",
     "verify": "--index --json",
-    "classify": "--file --label --name-weight --method --param --reranker --where --index "
-    f"{PAID} --context-tokens --json",
     "plan": f"{SET} {BUILD} {flags(PlanOptions, 'plan')} {PRICED} --ask --json",
     "themes": "--level --where --index --json",
     "changes": "--dated --where --index --json",
@@ -74,7 +72,7 @@ COMMANDS = {
     "config": "--all --json",
     "help": "",
 }
-_SATELLITES = {"split", "serve", "keys", "mcp", "eval", "classify"}
+_SATELLITES = {"split", "serve", "keys", "mcp", "eval"}
 _LISTED = [
     pytest.param(each, marks=pytest.mark.satellite) if each in _SATELLITES else each
     for each in COMMANDS
@@ -223,7 +221,6 @@ def _list_reading():
         "search": ["Fram"],
         "hop": ["Fram"],
         "verify": ["proof.json"],
-        "classify": ["Fram"],
         "export": ["graph.json"],
         "remove": ["no-such.md"],
         "backup": ["index.backup"],

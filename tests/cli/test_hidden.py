@@ -88,7 +88,6 @@ def saying(text):
 def commands(folder, place):
     """Return the commands that read, each with its exit statuses."""
     document = f"no\u200btes/{NAMED}"
-    notes = folder / "no\u200btes"
     methods = ("walk", "dense", "bm25", "clue", "ket", "bubble", "agrag", "pagerank", "hybrid")
     yield from ((["search", ASKED, "--method", name], (0,)) for name in methods)
     yield from ((["ask", ASKED, "--anyway", "--method", name], (0,)) for name in methods)
@@ -107,8 +106,6 @@ def commands(folder, place):
     yield ["remove", document, "--dry-run"], (0,)
     yield ["remove", f"no{HIDDEN}ne"], (1,)
     yield ["merge", "Colin", f"no{HIDDEN}ne"], (1,)
-    yield ["classify", EVIL], (0,)
-    yield ["classify", "--file", notes / "rec\u200b.jsonl"], (0,)
     yield ["export", folder / f"g{HIDDEN[3:]}.tsv"], (0,)
     yield ["export", folder / f"g{HIDDEN[3:]}.none"], (1,)
     yield ["import-triples", folder / "un\u200bsaid.jsonl"], (3,)
@@ -142,7 +139,6 @@ def test_nor_does_a_command_that_makes_or_measures(clew, folder, indexed, tmp_pa
     check_visible(
         clew("ask", ASKED, "--index", place, "--anyway", obj=saying("ANSWER: Mal\u200blory"))
     )
-    check_visible(clew("classify", EVIL, "--index", place, obj=saying("no\u200bne")))
     check_visible(clew("plan", folder / "no\u200btes", "--into", place))
     evaluated = ["eval", folder / "da\u200bta", "--methods", "bm25,dense"]
     check_visible(clew(*evaluated, "--runs", tmp_path / "ru\u200bns"))

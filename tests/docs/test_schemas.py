@@ -20,7 +20,6 @@ RUN = {
     "verify": "verify answer.json",
     "search": "search",
     "hop": "hop",
-    "classify": "classify",
     "plan": "plan docs --llm openai:gpt-4o-mini",
     "themes": "themes",
     "changes": "changes 0..",
@@ -43,7 +42,7 @@ RUN = {
 }
 GIVEN = {
     "ask-proof": "Who built the Fram?", "ask": "Who built the Fram?", "search": "Fram",
-    "hop": "Fram", "classify": "A ship of Nansen", "merge": "Fram Nansen", "unmerge": "Fram",
+    "hop": "Fram", "merge": "Fram Nansen", "unmerge": "Fram",
     "edit": "Fram",
 }  # fmt: skip
 

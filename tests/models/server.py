@@ -30,7 +30,7 @@ class Answer:
 class Request:
     path: str
     headers: Mapping[str, str]
-    json: Any
+    json: Any  # bytes, where the request has another type
 
 
 @dataclass
@@ -121,7 +121,8 @@ def serving(context: ssl.SSLContext | None = None) -> Iterator[Server]:
             size = int(self.headers["Content-Length"])
             content = self.rfile.read(size)
             if len(content) == size:  # the client has not died while it wrote
-                self.answer(json.loads(content))
+                is_json = self.headers["Content-Type"] == "application/json"
+                self.answer(json.loads(content) if is_json else content)
 
         def answer(self, asked):
             answer = server.take(Request(self.path, dict(self.headers), asked))

@@ -315,3 +315,15 @@ def test_an_attempt_without_an_answer_is_charged(server):
     assert reply.calls == 1
     assert budget.lost_tokens >= 3 * worst
     assert budget.spent_tokens >= billing.billed
+
+
+def test_a_batch_counts_with_its_worst_case_until_its_bill_is_known():
+    """Nobody waits for it: what does not fit beside it is refused at once."""
+    budget, worst = Budget(tokens=100), Bill(80, 0.0, False)
+    budget.correct(Bill(), worst)
+    assert budget.spent_tokens == 80
+    with pytest.raises(BudgetSpent, match="80 tokens are spent"):
+        budget.reserve(Bill(30))
+    budget.correct(worst, Bill(20))
+    assert budget.spent_tokens == 20
+    budget.release(budget.reserve(Bill(80)))

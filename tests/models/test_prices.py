@@ -6,7 +6,14 @@ import sys
 import pytest
 
 from clew.errors import InputError, MissingExtra
-from clew.models.prices import FREE, cost_usd, embedding_price, list_price, parse_prices
+from clew.models.prices import (
+    FREE,
+    batch_share,
+    cost_usd,
+    embedding_price,
+    list_price,
+    parse_prices,
+)
 
 OPENAI = "https://api.openai.com/v1"
 
@@ -67,6 +74,7 @@ def test_without_the_package_an_error_says_what_to_install(monkeypatch):
         ("gpt-x=1,2", {"gpt-x": (1.0, 2.0)}),
         (" qwen3:8b =0,0", {"qwen3:8b": (0.0, 0.0)}),
         ("a=b=0.05,1e1", {"a=b": (0.05, 10.0)}),
+        ("gpt-x=1,2,0.25", {"gpt-x": (1.0, 2.0, 0.25)}),
     ],
 )
 def test_prices_are_read(text, prices):
@@ -74,8 +82,28 @@ def test_prices_are_read(text, prices):
     assert parse_prices(text) == prices
 
 
+def test_a_batch_costs_half_unless_the_price_says_otherwise():
+    """Its share is the third number of a price."""
+    assert batch_share((1.0, 2.0)) == batch_share(None) == 0.5
+    assert batch_share((1.0, 2.0, 0.25)) == 0.25
+
+
 @pytest.mark.parametrize(
-    "text", ["", "m", "m=", "m=1", "m=1,2,3", "m=a,b", "m=-1,2", "m=1,nan", "m=inf,1", "=1,2"]
+    "text",
+    [
+        "",
+        "m",
+        "m=",
+        "m=1",
+        "m=1,2,3",
+        "m=1,2,-0.5",
+        "m=1,2,0.5,0.5",
+        "m=a,b",
+        "m=-1,2",
+        "m=1,nan",
+        "m=inf,1",
+        "=1,2",
+    ],
 )
 def test_what_is_no_price_is_answered_with_an_example(text):
     """One sentence with the form to write."""

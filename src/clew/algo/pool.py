@@ -1,6 +1,6 @@
-"""Choose rows within a token budget."""
+"""Choose rows within a token budget, and group items by their sizes."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -46,3 +46,18 @@ def take_fitting(items: Iterable[T], cost: Callable[[T], int], limit: int) -> li
             break
         prefix.append(item)
     return prefix
+
+
+def group_by_size(
+    items: Iterable[T], size_of: Callable[[T], int], enough: int
+) -> Iterator[list[T]]:
+    """Yield items in groups that end once their total size reaches `enough`."""
+    group, size = list[T](), 0
+    for item in items:
+        group.append(item)
+        size += size_of(item)
+        if size >= enough:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from clew import methods as retrieval
 from clew import plugins, readers
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from clew.index.extract import ExtractionReport, OnChunks
     from clew.index.graph import GraphImport
     from clew.index.store.segmented import Store
+    from clew.models import LLM, OpenAIChat
+    from clew.models.recorded_llm import RecordedLLM
 
 
 T = TypeVar("T")
@@ -144,7 +146,7 @@ class Adding(OpenIndex):
             raise InputError(
                 "workers load models by name: open the index with 'specs', or add with 'workers=1'"
             )
-        self._check_wanted(wanted, options.budget)
+        self._check_wanted(wanted, options)
         store = self._open_to_write(run)
         if options.methods is not None:
             store.set_note(MADE_FOR, {"methods": list(options.methods)})
@@ -224,14 +226,27 @@ class Adding(OpenIndex):
     def _needs_workers(self, spec: int | str) -> bool:
         return spec != 1 and not is_priced(self.models.embedder)
 
-    def _check_wanted(self, wanted: Wanted, budget: Budget | None) -> None:
+    def _check_wanted(self, wanted: Wanted, options: AddOptions) -> None:
         """Fail early: raise what would end the extraction anyway, such as EndpointError."""
         from clew.index.extract import check_extraction
+        from clew.models.recorded_llm import BATCHES
 
-        models = bind_models(self.models, ModelRun(budget=budget))
+        models = bind_models(self.models, ModelRun(budget=options.budget))
         check_extraction(self._find_store(), models, wanted)
-        if wanted.list_kinds() and self.models.llm is not None:
-            self.reach_llm(self.models.llm)
+        llm = self.models.llm
+        if options.wait and not options.batch:
+            raise InputError("only batches are waited for: ask for 'batch' with 'wait'")
+        if options.batch and not hasattr(getattr(llm, "chat", None), "open_batches"):
+            raise InputError("'batch' needs an LLM behind an endpoint, as in --llm openai:MODEL")
+        if not wanted.list_kinds() or llm is None:
+            return
+        jobs = () if options.batch else self._read_note(BATCHES).values()
+        if any(job["model"] == llm.name for job in jobs):
+            raise InputError(
+                "requests of this index are in batches that are paid for: collect their replies"
+                " by 'batch' first, as with --batch --wait"
+            )
+        self.reach_llm(llm)
 
     def _extract(
         self,
@@ -251,22 +266,37 @@ class Adding(OpenIndex):
             if options.on_chunks is not None:
                 options.on_chunks(done, total)
 
-        models = self.models
+        models, llm = self.models, cast("RecordedLLM", self.models.llm)
         rules = loading.load_extractor(wanted.triples, self.models.tagger)
         if workers is not None:
             from clew.index.spread import SpreadExtractor, spread_embedder
 
             models = replace(models, embedder=spread_embedder(models.embedder, workers))
             rules = rules and SpreadExtractor(rules, workers)
-        return run_extractions(
-            store,
-            bind_models(models, run),
-            wanted,
+
+        def run_with(llm: LLM | None, again: bool) -> ExtractionReport:  # noqa: FBT001
+            return run_extractions(
+                store,
+                bind_models(replace(models, llm=llm), run),
+                wanted,
+                ledger=self._ledger,
+                rules=rules,
+                again=again,
+                on_progress=tell,
+            )
+
+        if not options.batch:
+            return run_with(llm, options.again)
+        batches = cast("OpenAIChat", llm.chat).open_batches(
+            llm=llm,
+            store=store,
             ledger=self._ledger,
-            rules=rules,
+            meter=run.meter,
+            budget=options.budget or llm.budget or Budget(),
             again=options.again,
-            on_progress=tell,
         )
+        done: ExtractionReport = batches.extract(run_with, progress, wait=options.wait)
+        return done
 
     @one_at_a_time
     def extract_triples(
@@ -406,6 +436,8 @@ class Adding(OpenIndex):
         ledger = self._ledger if self._ledger.exists() else None
         memory = ReplyMemory.from_llm(ledger, llm, gleanings=wanted.gleanings)
         estimate = plan.plan_extraction(corpus, llm, memory, core=options.core)
+        if options.batch:
+            estimate = plan.price_batches(estimate, llm.price if llm else None)
         vectors = plan.estimate_embedding(documents, chunking, self.models, store)
         return replace(estimate, embedding=vectors)
 

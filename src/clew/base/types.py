@@ -809,6 +809,7 @@ class Plan(Shown):
     n_known: Mapping[str, int]  # chunks whose units, and whose triples, the ledger has
     estimates: tuple[CostEstimate, ...]
     embedding: EmbeddingEstimate | None = None  # None: no endpoint bills the vectors
+    batch: bool = False  # at the price of batches, which end within a day
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -27,7 +27,6 @@ _COMMANDS = {
     "search": "asking:run_search",
     "hop": "asking:run_hop",
     "verify": "asking:run_verify",
-    "classify": "",
     "plan": "building:run_plan",
     "themes": "looking:show_themes",
     "changes": "looking:show_changes",

@@ -257,7 +257,9 @@ def _list_notes(plan: Plan) -> Iterator[str]:
         yield _describe_vectors(plan.embedding)
     if whole.cost_usd is None:
         yield "The price is not known: give it with --price MODEL=IN,OUT."
-    if whole.seconds is None:
+    if plan.batch:
+        yield "Dollars are those of batches, whose replies come within a day."
+    elif whole.seconds is None:
         yield "The time is not known before some calls were made: index a few documents first."
 
 
@@ -603,6 +605,11 @@ def _describe_extracted(done: ExtractionReport) -> Iterator[str]:
         counts = list(_count_extracted(done, kind))
         if counts:
             yield f"{what}: {', '.join(counts)}"
+    if n := done.batches.get("requests"):
+        under_way = (
+            f"{format_count(n, 'request')} in batches, {done.batches['answered']:,} answered"
+        )
+        yield f"{under_way}: the same command again collects the replies"
     if done.dropped:
         yield f"{format_count(done.dropped, 'item')} of the LLM's replies left out, being unusable"
     if not any(done.llm.values()) and sum(done.fallback.values()) >= _TELLING_FALLBACKS:

@@ -339,15 +339,11 @@ class DatasetOptions:
             if self.corpus is not None:
                 raise click.UsageError("--corpus goes with --dataset.")
             return list(paths), folder
-        kinds = ("labelled", "questions")
-        read_labelled, load = (plugins.load("datasets", each, "--dataset") for each in kinds)
-        texts = read_labelled(self.dataset, "train")
-        dataset = None if texts else load(self.dataset, corpus=self.corpus)
-        name = self.dataset.resolve().stem if dataset is None else dataset.name
+        load = plugins.load("datasets", "questions", "--dataset")
+        dataset = load(self.dataset, corpus=self.corpus)
         source = click.get_current_context().get_parameter_source(INDEX)
         is_named = source is not ParameterSource.DEFAULT
-        into = folder if is_named else Path(f"{name}.clew")
-        return texts if dataset is None else dataset.corpus, into
+        return dataset.corpus, folder if is_named else Path(f"{dataset.name}.clew")
 
     @property
     def words(self) -> list[str]:

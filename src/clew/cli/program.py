@@ -126,15 +126,14 @@ class Program(click.Group):
 # By the names of the options' values. A command has the headings that it has options for.
 HEADINGS: Mapping[str, str] = {
     "Where the index is": "folder into shards part home repair",
-    "What is read": "file label",
+    "What is read": "file",
     "Which rows and columns": "",
     "How it is cut and embedded": "chunk_size chunk_overlap subchunk_depth splitter "
     "vectors vector_bits unit_bits token_bits papers embedder tagger",
     "What is extracted": "vocabulary",
     "Which data set": "dataset corpus",
     "Which questions": "split limit sample",
-    "How it is searched": "ask method names chunks given name_weight grids reranker "
-    "filters as_of dated",
+    "How it is searched": "ask method names chunks given grids reranker filters as_of dated",
     "How it is answered": "anyway history proof reader answers answer_llm answer_tokens",
     "How it is scored": "ks judge judged metrics",
     "LLM and budget": "llm priced budget_tokens budget_usd",

@@ -15,8 +15,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
+from clew.algo.pool import group_by_size
 from clew.base.derived import CachedArrays
 from clew.base.display.shown import Shown
 from clew.base.runtime.lazy import compile_re
@@ -47,7 +48,6 @@ _COMPACT_ABOVE = 0.25  # the share of an index that may be dead or in small segm
 BATCH_CHARACTERS = 100_000  # about 25,000 tokens: some seconds of model time lost by a kill
 AHEAD = 3  # batches for each worker: rows are made while names wait for the batches before
 
-T = TypeVar("T")
 Hashed = list[tuple[Document, str]]  # documents with their content hashes
 OnProgress = Callable[[int], None]  # told how many more documents are done with
 
@@ -401,18 +401,3 @@ def _replace_surrogates(document: Document) -> Document:
 def group_batches(documents: Iterable[tuple[Document, str]]) -> Iterator[Hashed]:
     """Yield documents with their hashes in batches of one commit each."""
     return group_by_size(documents, lambda pair: len(pair[0].text), BATCH_CHARACTERS)
-
-
-def group_by_size(
-    items: Iterable[T], size_of: Callable[[T], int], enough: int
-) -> Iterator[list[T]]:
-    """Yield items in groups that end once their total size reaches `enough`."""
-    group, size = list[T](), 0
-    for item in items:
-        group.append(item)
-        size += size_of(item)
-        if size >= enough:
-            yield group
-            group, size = [], 0
-    if group:
-        yield group

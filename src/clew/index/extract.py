@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from clew.algo.pool import group_by_size
 from clew.base.display.shown import Shown
 from clew.base.types import (
     FALLBACK,
@@ -30,7 +31,7 @@ from clew.base.types import (
     Skipped,
 )
 from clew.errors import BudgetSpent, ClewError, InputError, ModelError, RecipeMismatch
-from clew.index.adding import finish_index, group_by_size
+from clew.index.adding import finish_index
 from clew.index.choose import (
     NOTE,
     NOTHING,
@@ -63,7 +64,7 @@ from clew.index.layers.units import read_units, units_prompt
 from clew.index.recipe import LATE
 from clew.index.snapshot.batch import Batch
 from clew.index.store import schema
-from clew.models import LLM, Extractor, Models, Prompt, Reply
+from clew.models import LLM, Deferred, Extractor, Models, Prompt, Reply
 from clew.models.extractors.cooccurrence import Cooccurrence
 from clew.models.recorded_llm import recorded
 from clew.readers.triples import read_triples
@@ -95,12 +96,25 @@ class ExtractionReport(Shown):
     dropped: int = 0  # items of an LLM's replies that could not be used
     skipped: list[Skipped] = field(default_factory=list)
     stopped: str = ""  # why the run ended although chunks wait
+    batches: dict[str, int] = field(default_factory=dict)  # under way, their requests, ...
     bare: bool = False  # where a reply for triples is of no use, a chunk has none
 
     @property
     def n_chunks(self) -> int:
         by_llm = sum(self.llm.values()) + sum(self.fallback.values())
         return by_llm + self.rules + self.recorded
+
+    def add(self, other: ExtractionReport) -> None:
+        """Add what another run, or the run of another shard, extracted."""
+        for name in ("llm", "fallback", "waiting", "batches"):
+            counts, more = getattr(self, name), getattr(other, name)
+            counts.update({key: counts.get(key, 0) + n for key, n in more.items()})
+        self.rules += other.rules
+        self.recorded += other.recorded
+        self.dropped += other.dropped
+        self.skipped += other.skipped
+        self.stopped = self.stopped or other.stopped
+        self.bare |= other.bare
 
 
 def run_extractions(
@@ -488,13 +502,18 @@ def _ask_round(
 def complete_prompts(
     llm: LLM | None, prompts: Sequence[Prompt], keep: Callable[[int, Reply], None]
 ) -> BudgetSpent | ModelError | None:
-    """Call `keep` with each reply by prompt position; return the error that stopped the LLM."""
+    """Call `keep` with each reply by prompt position; return the error that stopped the LLM.
+
+    A prompt that waits in a batch has no reply yet, as if the run had ended before.
+    """
     if llm is None or not prompts:
         return None
     try:
         recorded(llm).complete(prompts, on_reply=keep)
     except (BudgetSpent, ModelError) as stop:
         return stop
+    except Deferred:
+        return None
     return None
 
 

@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from clew.algo.pool import group_by_size
 from clew.base.display.shown import Shown
 from clew.base.types import GRAPH, IMPORTED_MARK, SOURCES, Document, Extraction, Skipped, Usage
 from clew.errors import InputError
-from clew.index.adding import AddReport, OnProgress, add_documents, group_by_size
+from clew.index.adding import AddReport, OnProgress, add_documents
 from clew.index.building import read_chunking
 from clew.index.extract import PLACED, ExtractionCorpus
 from clew.index.layers.extractions import ChunkExtraction, build_graph_batch, split_extraction

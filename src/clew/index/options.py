@@ -35,6 +35,7 @@ _read = partial(option, heading="What is read")
 _extracted = partial(option, heading="What is extracted")
 _planned = partial(_extracted, doors="index plan upload extract")
 _job = partial(_extracted, doors="index upload extract")
+_paid = partial(option, heading="LLM and budget")
 _column = partial(make_option, "", heading="Which rows and columns")
 
 
@@ -204,6 +205,14 @@ class AddOptions(TripleOptions, ExtractionOptions, ReadOptions):
         "Of folders, read these files and no others.",
         kind=Kind(arguments.are_several, "several paths"),
     )
+    batch: bool = _paid(
+        False,
+        "Let the LLM reply within a day, at the price of batches; called again, collect its "
+        "replies and go on.",
+        "--batch",
+        "index",
+    )
+    wait: bool = _paid(False, "Wait for the batches' replies.", "--wait", "index")
     again: bool = _job(False, "Ask again where a reply was of no use.", "--retry")
     methods: Sequence[str] | None = _job(
         None,
@@ -247,6 +256,7 @@ class AddOptions(TripleOptions, ExtractionOptions, ReadOptions):
 class PlanOptions(TripleOptions, ReadOptions):
     """The options of `Index.plan`. Raises InputError for an invalid one."""
 
+    batch: bool = _paid(False, "Take the price of batches.", "--batch", "plan")
     core: float = _extracted(
         CORE_SHARE, "Also plan for this share of the chunks.", "--core SHARE", "plan body"
     )

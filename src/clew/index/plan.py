@@ -25,7 +25,7 @@ from clew.index.layers.selection import chunk_values, select_chunks
 from clew.index.options import CORE_SHARE
 from clew.index.recipe import Settings
 from clew.models import is_priced
-from clew.models.prices import cost_usd
+from clew.models.prices import Price, batch_share, cost_usd
 from clew.models.prompts.packing import pack_texts
 from clew.models.recorded_llm import RecordedLLM
 from clew.text import tokens
@@ -295,15 +295,16 @@ class _Estimator:
         repairs = len(calls) - len(first)
         self.basis[kind] = f"{len(first)} recorded calls of this model, {repairs} of them repaired"
         of_texts = sum(c.prompt_tokens for c in first) - len(first) * self._count_tokens(kind, ())
-        tokens = sum(call.prompt_tokens + call.completion_tokens for call in calls)
-        seconds = sum(call.seconds for call in calls)
+        timed = [call for call in calls if call.seconds]  # those of batches are not
+        tokens = sum(call.prompt_tokens + call.completion_tokens for call in timed)
+        seconds = sum(call.seconds for call in timed)
         return _Rate(
             completion=sum(call.completion_tokens for call in first) / max(of_texts, 1),
             repairs=(
                 sum(call.prompt_tokens for call in calls if call.repair) / len(first),
                 sum(call.completion_tokens for call in calls if call.repair) / len(first),
             ),
-            seconds=seconds / tokens / self._llm.chat.concurrency,
+            seconds=seconds / tokens / self._llm.chat.concurrency if timed else None,
         )
 
 
@@ -312,6 +313,16 @@ class _Rate:
     completion: float | None = None  # tokens for a token of the chunks, as the prompt has them
     repairs: tuple[float, float] = (0.0, 0.0)  # tokens of prompts and of completions for a call
     seconds: float | None = None  # for a token of prompt or completion
+
+
+def price_batches(plan: Plan, price: Price | None) -> Plan:
+    """Return a plan with the price of batches, whose time is not known."""
+    share = batch_share(price)
+    estimates = (
+        replace(each, cost_usd=each.cost_usd and each.cost_usd * share, seconds=None)
+        for each in plan.estimates
+    )
+    return replace(plan, estimates=tuple(estimates), batch=True)
 
 
 def _add_estimates(first: CostEstimate, second: CostEstimate) -> CostEstimate:

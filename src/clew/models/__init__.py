@@ -99,7 +99,7 @@ class PricedEmbedder(Embedder, Protocol):
     """An embedder that can estimate what texts would cost."""
 
     @property
-    def price(self) -> tuple[float, float] | None:
+    def price(self) -> Price | None:
         """Return dollars per million input tokens, and 0 for output; None if unknown."""
 
     def unpaid(self, texts: Sequence[str], *, kind: Kind) -> Sequence[str]:
@@ -276,6 +276,10 @@ class Stopped(Exception):
     """The prompt was not sent because another one of its batch failed for good."""
 
 
+class Deferred(Exception):
+    """Some prompts wait in a batch; the others' replies were reported."""
+
+
 OnLost = Callable[[bool], None]
 
 
@@ -293,7 +297,7 @@ class Chat(Protocol):
     def concurrency(self) -> int: ...
 
     @property
-    def price(self) -> tuple[float, float] | None:
+    def price(self) -> Price | None:
         """Return dollars per million prompt and completion tokens; None if unknown."""
 
     def ask(

@@ -139,6 +139,12 @@ class Budget:
             else:
                 self._unanswered += held.worst
 
+    def correct(self, before: Bill, after: Bill) -> None:
+        """Count `after` as spent in place of `before`: of a batch its bill, and first its worst."""
+        with self._changed:
+            tokens, usd = after.tokens - before.tokens, after.usd - before.usd
+            self._spent += Bill(tokens, usd, after.priced)
+
     def release(self, held: Held) -> None:
         """Release the reservation of an unbilled request."""
         self._put(held, Bill())

@@ -55,12 +55,15 @@ class Request:
     model: str  # the chat's name
     prompt: Prompt
     turns: Sequence[Turn] = ()
+    known_key: bytes = b""  # of a request whose text is no longer at hand
 
     def key(self) -> bytes:
         """Return the SHA-256 of everything that determines the reply.
 
         Of an earlier turn that is its text: what is wrong with it follows from the text.
         """
+        if self.known_key:
+            return self.known_key
         prompt = self.prompt
         schema = "" if prompt.schema is None else json.dumps(prompt.schema)
         replies = [turn.text for turn in self.turns]

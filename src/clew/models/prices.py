@@ -9,10 +9,12 @@ from urllib.parse import urlsplit
 from clew.base.runtime.lazy import needs
 from clew.errors import InputError
 
-Price = tuple[float, float]  # dollars per million tokens of prompts, of completions
+# Dollars per million tokens of prompts, of completions; and the share of these that a batch costs.
+Price = tuple[float, float] | tuple[float, float, float]
 
 FREE: Price = (0.0, 0.0)
 _OWN = frozenset(("localhost", "127.0.0.1", "::1"))
+_BATCH_SHARE = 0.5  # as OpenAI, Anthropic, Gemini, Mistral and Groq have it
 _SOME = 1_000  # tokens, fewer than a provider has other prices for
 
 
@@ -42,22 +44,28 @@ def embedding_price(model: str, base_url: str) -> Price | None:
 
 
 def parse_prices(text: str) -> dict[str, Price]:
-    """Read MODEL=IN,OUT, dollars per million tokens.
+    """Read MODEL=IN,OUT, dollars per million tokens, or MODEL=IN,OUT,SHARE, the share in a batch.
 
     >>> parse_prices("qwen3:8b=0.05,0.1")
     {'qwen3:8b': (0.05, 0.1)}
     """
     model, _, numbers = text.rpartition("=")
     try:
-        given, taken = (float(number) for number in numbers.split(","))
+        given, taken, *share = (float(number) for number in numbers.split(","))
     except ValueError:
-        given = taken = -1.0
-    if not model.strip() or not 0 <= given < float("inf") or not 0 <= taken < float("inf"):
+        given, taken, share = -1.0, -1.0, []
+    is_price = 0 <= given < float("inf") and 0 <= taken < float("inf")
+    if not model.strip() or not is_price or share[1:] or not all(0 <= each <= 1 for each in share):
         raise InputError(
             f"{text!r} is not a price. Hint: write MODEL=IN,OUT in dollars per million tokens of"
             f" prompts and of completions, such as gpt-4o-mini=0.15,0.60"
         )
-    return {model.strip(): (given, taken)}
+    return {model.strip(): (given, taken, share[0]) if share else (given, taken)}
+
+
+def batch_share(price: Price | None) -> float:
+    """Return the share of its price that a model costs in a batch."""
+    return price[2] if price is not None and len(price) == 3 else _BATCH_SHARE
 
 
 def cost_usd(price: Price | None, prompt_tokens: int, completion_tokens: int) -> float | None:

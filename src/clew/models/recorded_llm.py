@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import repeat
@@ -13,6 +13,7 @@ from clew.errors import InputError
 from clew.models import (
     LLM,
     Chat,
+    Deferred,
     OnLost,
     OnReply,
     Prompt,
@@ -43,6 +44,12 @@ _AROUND = 64  # tokens that a template may put around a message, at the most
 class _Outcome:
     reply: Reply
     refusal: PromptRefused | None = None  # of the prompt itself
+    taken: bool = True  # a call shows that the endpoint takes such prompts
+
+
+BATCHES = "batches"  # what an index keeps under it: those that may be under way, by name
+# Takes a request that costs so much at most into a batch, or says that it is to be sent now.
+Defer = Callable[[Request, Bill], bool]
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,7 @@ class RecordedLLM:
     repairs: int = 1  # how often a reply that breaks its schema is asked for again
     wording: Wording | None = None  # a user's own words for prompts
     run: ModelRun | None = field(default=None, repr=False, compare=False)  # that it is asked in
+    defer: Defer | None = field(default=None, repr=False, compare=False)  # asked of new requests
 
     @property
     def name(self) -> str:
@@ -89,7 +97,8 @@ class RecordedLLM:
 
         What the ledger has whole comes first, so that no error keeps it back. Raises what ends
         the whole batch, once all that was under way is recorded: BudgetSpent, EndpointError, or
-        PromptRefused where nothing shows that such prompts are taken.
+        PromptRefused where nothing shows that such prompts are taken. Raises Deferred where
+        prompts wait in a batch, after all others have their reply.
 
         `on_reply` is called with the position of each prompt and its reply, as soon as that is
         complete, from the thread that received it; with a refusal once another reply shows that
@@ -117,19 +126,16 @@ class RecordedLLM:
             paid: list[Turn] = []
             try:
                 outcome = self._get_reply(prompts[i], stop, paid, on_text)
-            except BaseException:
+            except BaseException as error:  # noqa: BLE001 -- raised again, unless it waits
                 run.meter.add(_reply(paid, paid))
-                raise
-            taken = outcome.refusal is None or (  # a call shows that such prompts are taken
-                self.ledger is not None and self.ledger.knows(self.name, prompts[i].version)
-            )
-            replies.add(i, outcome, taken=taken)
+                return replies.fail(error)
+            return replies.add(i, outcome)
 
         with run.meter.stage("llm"):
             known = {i: self._find_recorded(prompt) for i, prompt in enumerate(prompts)}
             for i, outcome in known.items():
                 if outcome is not None:
-                    replies.add(i, outcome, taken=True)
+                    replies.add(i, outcome)
             rest = [i for i, outcome in known.items() if outcome is None]
             with self.ledger.room() if self.ledger is not None and rest else nullcontext():
                 for rows in self._rounds(prompts, rest):
@@ -214,7 +220,10 @@ class RecordedLLM:
         reply = replace(
             _reply(turns, paid), data=reading.data, error=fault, dropped=reading.dropped
         )
-        return _Outcome(reply, None if turns else refusal)
+        if turns or refusal is None:
+            return _Outcome(reply)
+        knows = self.ledger is not None and self.ledger.knows(self.name, prompt.version)
+        return _Outcome(reply, refusal, taken=knows)
 
     def _turn(
         self, request: Request, stop: threading.Event, paid: list[Turn], on_text: OnPiece | None
@@ -227,6 +236,8 @@ class RecordedLLM:
             raise Stopped
         if self.ledger is not None:
             self.ledger.check_room()
+        if self.defer is not None and self.defer(request, self._worst(request, None)):
+            raise Deferred
         listener = None if on_text is None else _Listener(on_text)
         turn = self._buy(request, stop, listener)
         billed = self._bill(turn)
@@ -303,27 +314,35 @@ class _Replies:
 
     def __init__(self, tell: OnReply) -> None:
         self._tell = tell
-        self._taken = False
+        self._taken = self._is_deferred = False
         self._outcomes: dict[int, _Outcome] = {}
         self._waiting: list[int] = []
         self._lock = threading.Lock()
 
-    def add(self, i: int, outcome: _Outcome, *, taken: bool) -> None:
-        """Add the outcome of prompt `i`; `taken` means that the endpoint accepts such prompts."""
+    def add(self, i: int, outcome: _Outcome) -> None:
+        """Add the outcome of prompt `i`."""
         with self._lock:
             self._outcomes[i] = outcome
-            self._taken = self._taken or taken
+            self._taken = self._taken or outcome.taken
             self._waiting.append(i)
             ready, self._waiting = (self._waiting, []) if self._taken else ([], self._waiting)
         for each in ready:
             self._tell(each, self._outcomes[each].reply)
 
+    def fail(self, error: BaseException) -> None:
+        """Raise an error, unless it says that a prompt waits in a batch."""
+        if not isinstance(error, Deferred):
+            raise error
+        self._is_deferred = True
+
     def in_order(self) -> list[Reply]:
-        """Return the replies in order. Raises the first unresolved refusal."""
+        """Return the replies in order. Raises the first unresolved refusal, or Deferred."""
         outcomes = [self._outcomes[i] for i in sorted(self._outcomes)]
         refusal = outcomes[0].refusal if outcomes else None
         if refusal is not None and not self._taken:
             raise refusal
+        if self._is_deferred:
+            raise Deferred
         return [outcome.reply for outcome in outcomes]
 
 

@@ -73,8 +73,8 @@ def test_rows_are_chosen_by_name():
         table = TABLES["bubble-2"].choose_rows(["Tog"])
 
 
-def test_columns_of_labels_are_measured_by_another_command(dataset):
-    with pytest.raises(InputError, match="WOS has labelled texts: .*'clew classify --file'"):
+def test_columns_of_labels_need_labelled_texts(dataset):
+    with pytest.raises(InputError, match="WOS is of the format labels, and .* of the format clew"):
         find_columns(TABLES["agrag-3"], dataset, ["WOS"])
 
 

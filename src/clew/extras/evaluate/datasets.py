@@ -95,7 +95,7 @@ def load(
     if limit is not None and sample is not None:
         raise InputError("give a limit or a sample size, not both")
     file, parsed, documents = formats.read(root, split, other)
-    questions = _choose(parsed.questions, file, split, limit, sample, seed)
+    questions = choose_questions(parsed.questions, file, split, limit, sample, seed)
     whole = root.resolve()
     name = whole.name if whole.is_dir() else whole.stem
     if other is not None:  # which makes another dataset
@@ -122,7 +122,7 @@ def _dataset(
     )
 
 
-def _choose(
+def choose_questions(
     questions: Sequence[DatasetQuestion],
     file: Path,
     split: str | None,

@@ -20,6 +20,7 @@ import msgspec
 
 from clew.base.types import Scalar
 from clew.errors import InputError
+from clew.extras.evaluate import labels
 from clew.extras.evaluate.llm_judge import METRICS as JUDGED
 from clew.extras.evaluate.measure import Protocol, measure
 from clew.extras.evaluate.settings import Scoring, Setting
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 RECORDED = "recorded"  # triples of a file, in the recipe of an index
 OWN = "recall@5"  # measured of every row, beside what the paper prints
-LABELS = "labels"  # the format of columns of classification, which `clew classify` measures
 _ANSWERED = {"EM", "Acc", "F1 plain", "F1 hotpot", "F1 ket", "ROUGE-L", *JUDGED}
 _PAID_FILES = ("calls.sqlite", "embeddings.sqlite")
 
@@ -162,10 +162,10 @@ def find_columns(
     if names:
         columns = tuple(column for column in table.columns if column.name in names)
         for column in columns:
-            if column.format == LABELS:
+            if (column.format == labels.FORMAT) != (dataset.format == labels.FORMAT):
                 raise InputError(
-                    f"{column.name} has labelled texts: 'clew index' its first half,"
-                    " then 'clew classify --file' the rest, with --name-weight 0"
+                    f"{column.name} is of the format {column.format}, and {dataset.name} of the"
+                    f" format {dataset.format}: name a data set of the former"
                 )
         return columns
     fit = tuple(column for column in table.columns if column.format == dataset.format)
@@ -247,7 +247,8 @@ def measure_table(  # noqa: PLR0913 -- one argument for each option
 
     Each index has a folder below `folder`, and each row the file of its run below `runs`, so that a
     second call goes on where the first one ended. An index takes over what others paid for.
-    `open_index` takes the folder and the arguments of `Chunking`. `triples` of a file, in the
+    Columns of labels have no such files, and only the ledger tells what was paid for. `open_index`
+    takes the folder and the arguments of `Chunking`. `triples` of a file, in the
     format of docs/guides/triples.md, are read in place of those that an LLM would extract. Raises
     InputError, BudgetSpent, EndpointError.
     """
@@ -267,6 +268,14 @@ def measure_table(  # noqa: PLR0913 -- one argument for each option
                     index.import_triples(str(triples))
             else:
                 index.add(dataset.corpus, budget=budget, **extraction)
+            if dataset.format == labels.FORMAT:
+                for row in rows:
+                    shares = labels.measure_labels(
+                        index, dataset, row.setting, table.context_tokens, budget, on_progress
+                    )
+                    cells |= {(row.name, column.name): (*shares, None) for column in mine}
+                models = {"embedder": index.models.embedder.name, "llm": llm or ""}
+                continue
             report = measure(
                 index,
                 dataset,

@@ -129,12 +129,15 @@ class _Fault:
 class _Request:
     """A request, and how to receive its reply."""
 
-    content: bytes
-    most_bytes: int
-    watch: Callable[[], Watch] | None
-    hear: Hear | None
-    failed: dict[str, EndpointError] | None  # addresses in a question; None: nobody waits
-    part: Part | None  # of a question, which can do without it
+    content: bytes = b""
+    most_bytes: int = MOST_BYTES
+    watch: Callable[[], Watch] | None = None
+    hear: Hear | None = None
+    failed: dict[str, EndpointError] | None = None  # addresses in a question; None: nobody waits
+    part: Part | None = None  # of a question, which can do without it
+    method: str = "POST"
+    kind: str = "application/json"  # of the content
+    is_plain: bool = False  # the reply is no JSON
 
 
 @dataclass(slots=True)
@@ -151,6 +154,7 @@ class Endpoint(EndpointAddress):
     """A JSON endpoint, called by POST."""
 
     path: str = ""
+    query: str = ""
     step_s: float = STEP_S  # time-out, at most, for a step of a question that can do without it
     first_wait_s: float = 1.0  # doubles with every attempt
     longest_wait_s: float = 60.0  # also where Retry-After asks for more
@@ -220,13 +224,28 @@ class Endpoint(EndpointAddress):
         not ask an address that timed out less than REST_S ago. Raises Refused, EndpointError, and
         Stopped where `stop` is set before an attempt.
         """
-        stop, waited_s = stop or threading.Event(), 0.0
         failed = None if run is None else run.failed
         # Half a surrogate pair is no UTF-8 and would be refused: it becomes a question mark.
         content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         part = None if failed is None else part
-        request = _Request(content, most_bytes, watch, hear, failed, part)
+        return self._send(_Request(content, most_bytes, watch, hear, failed, part), stop, on_lost)
+
+    def get(self, *, most_bytes: int = MOST_BYTES, is_plain: bool = False) -> Any:  # noqa: ANN401
+        """Return the parsed reply to a GET request, or its bytes; retries as `post`."""
+        return self._send(_Request(most_bytes=most_bytes, method="GET", is_plain=is_plain))
+
+    def upload(self, name: str, content: bytes) -> Any:  # noqa: ANN401 -- parsed JSON
+        """Upload a file for a batch, and return the parsed reply; retries as `post`."""
+        file = {"file": (name, content, "application/jsonl")}
+        form = httpx2.Request("POST", self._url, data={"purpose": "batch"}, files=file)
+        return self._send(_Request(form.read(), kind=form.headers["content-type"]))
+
+    def _send(
+        self, request: _Request, stop: threading.Event | None = None, on_lost: OnLost | None = None
+    ) -> Any:  # noqa: ANN401 -- parsed JSON
+        stop, waited_s = stop or threading.Event(), 0.0
         self._check(request)
+        hear, failed = request.hear, request.failed
         for attempt in count(1):
             if stop.is_set():
                 raise Stopped
@@ -369,6 +388,8 @@ class Endpoint(EndpointAddress):
         error = body if not 200 <= status < 300 else None
         if error is None:
             try:
+                if request.is_plain:
+                    return body
                 reply = json.loads(body) if isinstance(body, bytes) else body
             except (ValueError, RecursionError):
                 hint = "check that the base URL is that of the API"
@@ -435,11 +456,11 @@ class Endpoint(EndpointAddress):
 
         def exchange(tell: Hear) -> tuple[int, Mapping[str, str], bytes | list[Any]]:
             with self._client.stream(
-                "POST",
+                request.method,
                 self._url,
-                content=request.content,
+                content=request.content or None,
                 timeout=_timeout(timeout_s),
-                headers=self._headers,
+                headers={**self._headers, "Content-Type": request.kind},
             ) as response:
                 ends = time.monotonic() + whole_s
                 pieces = _limit_bytes(response.iter_bytes(), request.most_bytes, ends)
@@ -521,7 +542,8 @@ class Endpoint(EndpointAddress):
     def _url(self) -> str:
         parts = urlsplit(self.base_url)
         path = f"{parts.path.rstrip('/')}/{self.path}" if self.path else parts.path
-        return parts._replace(path=path, fragment="").geturl()
+        query = "&".join(filter(None, (parts.query, self.query)))
+        return parts._replace(path=path, query=query, fragment="").geturl()
 
     @cached_property
     def _key(self) -> str:
@@ -554,7 +576,6 @@ class Endpoint(EndpointAddress):
         verify = _load_certificates(variables)
         try:
             client = httpx2.Client(
-                headers={"Content-Type": "application/json"},
                 timeout=_timeout(self.timeout_s),
                 limits=limits,
                 verify=verify,

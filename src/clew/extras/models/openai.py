@@ -44,6 +44,7 @@ from clew.text.pieces import OnPiece, PieceStream
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from clew.extras.models.batches import Batches
     from clew.extras.models.http import Endpoint, Post
     from clew.models.run import ModelRun
 
@@ -156,7 +157,7 @@ class OpenAIChat(Served):
         self._lacks.update(lacks)
         if is_lasting:
             self._most[LIMIT] = limit
-        turn = self._read(reply)
+        turn = self.read_reply(reply)
         if heard is not None:
             heard.end(turn.text)
         return turn
@@ -168,13 +169,24 @@ class OpenAIChat(Served):
         if not self._is_llama:
             return None
         try:
-            body = self._body(prompt, turns, frozenset(), prompt.max_tokens)
+            body = self.request_body(prompt, turns)
             filled = self._at_root("apply-template").post(body, run=run, part="step")
             request = {"content": filled["prompt"], "add_special": True, "parse_special": True}
             counted = self._at_root("tokenize").post(request, run=run, part="step")
             return len(counted["tokens"])
         except (EndpointError, KeyError, TypeError):
             return None  # an old server: it is not known, which is no fault
+
+    def open_batches(self, **of_run: Any) -> Batches:  # noqa: ANN401 -- of `Batches`
+        """Return the batches by which an extraction may ask this model, one prompt at a time."""
+        from clew.extras.models.batches import Batches
+
+        return Batches(chat=replace(self, concurrency=1), **of_run)
+
+    def request_body(self, prompt: Prompt, turns: Sequence[Turn] = ()) -> dict[str, object]:
+        """Return a request body, without what the endpoint is known to refuse."""
+        limit = min(prompt.max_tokens, self._most.get(LIMIT, prompt.max_tokens))
+        return self._body(prompt, turns, frozenset(), limit)
 
     def _body(
         self, prompt: Prompt, turns: Sequence[Turn], lacks: AbstractSet[str], limit: int
@@ -201,7 +213,8 @@ class OpenAIChat(Served):
             body[SCHEMA] = {"type": "json_schema", "json_schema": shape}
         return body
 
-    def _read(self, reply: Any) -> Turn:  # noqa: ANN401 -- parsed JSON
+    def read_reply(self, reply: Any) -> Turn:  # noqa: ANN401 -- parsed JSON
+        """Return the turn in a chat completion, or in its events. Raises BadReply."""
         try:
             whole = _join_events(reply) if isinstance(reply, list) else reply
             turn = read_completion(whole)

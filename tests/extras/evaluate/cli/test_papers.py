@@ -127,3 +127,18 @@ def test_what_cannot_be_measured_is_said(clew, dataset):
     assert "there is no table 'clue-3'" in clew("eval", "papers", "clue-3").stderr
     assert "has no row 'GPT'" in clew(*CLUE, dataset, "--row", "GPT").stderr
     assert "choose with --column a column of Clue-RAG" in clew(*CLUE, dataset).stderr
+
+
+def test_a_column_of_labels(clew, tmp_path):
+    """Beside the numbers of the paper; without an LLM, the rows that need none."""
+    for name, text in (("train", "Sled dogs eat fish."), ("test", "Which fish do dogs eat?")):
+        (tmp_path / f"{name}.txt").write_text(f"sled_dogs\t{text}\nsea_ice\tThe ice drifts.\n")
+    into, folder = tmp_path / "papers", tmp_path
+    arguments = ["papers", "agrag-3", folder, "--column", "WOS", "--row", "NaiveRAG"]
+    result = clew("eval", *arguments, "--into", into, "--json")
+    assert result.exit_code == 0, result.stderr
+    [row] = json.loads(result.stdout)["rows"]
+    cell = row["columns"]["WOS"]
+    assert cell["accuracy"]["printed"] == 0.237
+    assert 0 < cell["accuracy"]["measured"] <= 1
+    assert cell["recall@5"] == {"printed": None, "measured": None}

@@ -79,15 +79,7 @@ def _sum_reports(reports: Sequence[Added]) -> Added:
         report.pruned |= one.report.pruned
         report.stopped |= one.report.stopped
         report.skipped += [each for each in one.report.skipped if each not in report.skipped]
-        for name in ("llm", "fallback", "waiting"):
-            counts = getattr(extracted, name)
-            for kind, count in getattr(one.extracted, name).items():
-                counts[kind] = counts.get(kind, 0) + count
-        extracted.rules += one.extracted.rules
-        extracted.recorded += one.extracted.recorded
-        extracted.skipped += one.extracted.skipped
-        extracted.stopped = extracted.stopped or one.extracted.stopped
-        extracted.bare |= one.extracted.bare
+        extracted.add(one.extracted)
         usage += one.usage
     return Added(
         report=report,

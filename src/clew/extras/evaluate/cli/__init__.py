@@ -1,1 +1,1 @@
-"""`clew eval` and `clew classify`."""
+"""`clew eval`."""

@@ -175,6 +175,7 @@ def measure_paper(  # noqa: PLR0913 -- one argument for each option
     second run continues the first, and pays for nothing twice.
     """
     from clew.extras.evaluate.datasets import load
+    from clew.extras.evaluate.labels import load_labelled
     from clew.extras.evaluate.papers import find_columns, group_by_index, load_tables, measure_table
 
     tables = load_tables()
@@ -187,7 +188,9 @@ def measure_paper(  # noqa: PLR0913 -- one argument for each option
     if path is None:
         _print_rows(table, as_json=as_json)
         return
-    dataset = load(path, limit=limit, sample=sample, corpus=corpus)
+    dataset = load_labelled(path, limit, sample) or load(
+        path, limit=limit, sample=sample, corpus=corpus
+    )
     columns = find_columns(table, dataset, chosen)
     folder = (into or Path("papers.clew")) / dataset.name  # of indexes that tables share
 
@@ -219,7 +222,7 @@ def measure_paper(  # noqa: PLR0913 -- one argument for each option
             on_progress=on_progress,
         )
     rows = list(_list_rows(table, columns, measured, paid.llm, triples))
-    models = ", ".join(map(one_line, dict.fromkeys(measured.models.values())))
+    models = ", ".join(map(one_line, dict.fromkeys(filter(None, measured.models.values()))))
     here = f"Here: {format_count(len(dataset.questions), 'question')} of {dataset.name}, {models}."
     words = chain(_describe_cells(table, columns, rows), [here] if models else [])
     result = {"table": name, "models": measured.models, "rows": rows}
