@@ -78,6 +78,6 @@ def says(text, **fields):
     return models(llm=ScriptedLLM(Reply(text=text, **fields)))
 
 
-def answer(question, evidence, models, *, budget_tokens=4_000, **options):
+def answer(question, evidence, models, *, budget_tokens=4_000, style="short", **options):
     context = build_context(evidence, budget_tokens=budget_tokens)
-    return write_answer(question, context, evidence, models, **options)
+    return write_answer(question, context, evidence, models, style=style, **options)

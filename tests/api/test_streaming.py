@@ -19,7 +19,7 @@ DOCUMENTS = [
     Document(id="archer", title="Colin Archer", text="Colin Archer was born in Larvik in 1832."),
 ]
 QUESTION = "Who built the Fram?"
-REPLY = "The first passage says it.\nANSWER: Colin Archer of Larvik [1], [2]"
+REPLY = "Colin Archer of Larvik [1], [2]"
 TEXT = "Colin Archer of Larvik"
 BUILT = Exchange(QUESTION, "Colin Archer.")
 
@@ -168,3 +168,25 @@ def test_an_empty_history_changes_nothing(opened, reply):
 def test_a_wrong_history(opened, history):
     with pytest.raises(InputError, match="'history' is a list of clew.Exchange, not"):
         opened().ask("Where was he born?", history=history)
+
+
+class Halting(ScriptedChat):
+    """A chat that goes on after its first pieces only if somebody heard them."""
+
+    def ask(self, prompt, turns=(), *, on_text=None, **how):
+        turn = super().ask(prompt, turns, **how)
+        for place in range(0, len(turn.text), 6) if on_text else ():
+            assert self.heard or place < 12
+            on_text(turn.text[place : place + 6])
+        return turn
+
+
+@pytest.mark.parametrize("reply", [REPLY, "- Colin Archer\n- nobody else", "**Colin** Archer [1]."])
+def test_the_first_token_is_told_long_before_the_last(opened, tmp_path, reply):
+    """Without any marker of an answer, of whatever form the reply is."""
+    opened()
+    chat = Halting(lambda *_: reply)
+    chat.heard = []
+    with clew.open(tmp_path / "my.clew", models=models(llm=chat)) as index:
+        answer = index.ask(QUESTION, on_text=chat.heard.append)
+    assert "".join(chat.heard) == answer.text

@@ -109,11 +109,11 @@ def test_ask_quotes_and_cites(clew, own_index):
 
 def test_an_llm_answers_in_its_words(clew, own_index):
     names = Reply(text="", data={"named_entities": []}, prompt_tokens=10, cost_usd=0.001)
-    text = "It says so [1]. ANSWER: in Larvik [1]"
+    text = "in Larvik [1]"
     said = Reply(text=text, prompt_tokens=10, completion_tokens=5, cost_usd=0.002)
     opener = with_llm(ScriptedLLM(names, said))
     result = clew("ask", QUESTION, "--index", own_index, obj=opener)
-    assert result.stdout.startswith("in Larvik\n\n  [1] ")
+    assert result.stdout.startswith("in Larvik [1]\n\n  [1] ")
     assert "25 tokens, 2 LLM calls, $0.0030;" in result.stdout
     result = clew("ask", QUESTION, "--index", own_index, "--method", "zero_shot")
     assert result.stdout.startswith("No answer: ")

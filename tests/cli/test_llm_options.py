@@ -31,7 +31,7 @@ def chat():
 def test_a_prompt_of_ones_own_is_sent(clew, folder, chat, own_index):
     # No other test asks this of the shared index, whose ledger would have the reply.
     question = "In which town was the shipbuilder Colin Archer born?"
-    asked = ("ask", question, "--index", own_index)
+    asked = ("ask", question, "--style", "short", "--index", own_index)
     result = clew(*asked, "--prompts", folder, obj=with_llm(chat))
     assert result.exit_code == 0, result.stderr
     prompt = chat.asked[-1][0]
@@ -70,7 +70,7 @@ def test_two_indexes_of_a_process_have_words_of_their_own(folder, tmp_path):
             index.add(small_documents())
             plans.append(index.plan(small_documents()).estimates[0].prompt_tokens)
             assert index.ask("Who built the Fram?", method="zero_shot").text == "Larvik"
-            index.ask("Who built the Fram?")
+            index.ask("Who built the Fram?", style="short")
             versions.append(chat.asked[-1][0].version)
             index.add(small_documents(), units=1.0)
             versions.append(chat.asked[-1][0].version)

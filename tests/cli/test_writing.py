@@ -16,12 +16,12 @@ from clew.api import open_index
 from clew.base.types import Answer, Context, Evidence
 from clew.cli import main
 from clew.cli.plain import wrap_text
-from clew.cli.render import AnswerWriter
+from clew.cli.render import AnswerWriter, lay_out_prose
 from clew.models import Turn
 from clew.testing import ScriptedChat, models
 
 QUESTION = "Where was Colin Archer born?"
-REPLY = "He was a builder.\nANSWER: Colin Archer was born in Larvik [1]"
+REPLY = "Colin Archer was born in Larvik [1]"
 
 
 class Terminal(io.StringIO):
@@ -64,6 +64,41 @@ def test_what_is_written_is_what_would_be_printed(words, data):
     out, is_written = written(pieces, answered(text))
     assert is_written == bool(text)
     assert out == (f"{wrap_text(text)}\n\n" if text else "")
+
+
+MARKDOWN = """Two ships:
+
+- the **Fram**, which was built in Larvik, launched in 1892, which went north with Nansen and west
+  with Sverdrup before Amundsen took her south
+  1. a nested item
+- the Maud
+
+## Steps
+
+| Ship | Year |
+|---|---|
+| Fram | 1892 |
+
+```sh
+ls   -l   argv[1]
+```
+Done."""
+
+
+@given(st.data())
+def test_lists_tables_and_code_stay(data):
+    """Nothing collapses, and what is streamed is what is printed whole."""
+    places = data.draw(st.lists(st.integers(0, len(MARKDOWN)), max_size=30).map(sorted))
+    edges = [0, *places, len(MARKDOWN)]
+    out, _ = written([MARKDOWN[a:b] for a, b in pairwise(edges) if a < b], answered(MARKDOWN))
+    lines = out.splitlines()
+    assert out == f"{lay_out_prose(MARKDOWN)}\n\n"
+    assert lines[0] == "Two ships:"
+    assert lines[2].startswith("- the Fram, which")
+    assert lines[3].startswith("  ")
+    assert {"  1. a nested item", "- the Maud", "Steps", "| Fram | 1892 |", "ls   -l   argv[1]"} < {
+        *lines
+    }
 
 
 def test_quotes_are_not_written():

@@ -202,7 +202,7 @@ def test_reports_change_with_their_members_alone(tmp_path):
         before = len(llm.prompts)
         index.ask(MAIN)
         new = llm.prompts[before:]
-    assert [prompt.version.rsplit("-", 1)[0] for prompt in new] == ["theme_report", "whole_answer"]
+    assert [prompt.version.rsplit("-", 1)[0] for prompt in new] == ["theme_report", "prose_answer"]
     assert "Fram" in new[0].user
     assert "dough" not in new[0].user
 

@@ -313,7 +313,7 @@ def test_an_answer_as_it_comes_and_a_follow_up(talking, opened):
     assert len({len(each) for each in pieces}) > 2  # it grew
     meta = turn.locator(".meta").inner_text()
     assert " tokens, $" in meta
-    said = reply_with("ANSWER: Colin Archer died in 1921. [1]")
+    said = reply_with("Colin Archer died in 1921. [1]")
     endpoint.respond = replies(reply_with("When did Colin Archer die?"), streamed_as=said)
     second = ask(page, "And when did he die?")
     assert "Colin Archer died in 1921." in second.locator(".answer").inner_text()
@@ -332,7 +332,7 @@ def test_an_llm_s_words_have_their_numbers_behind_them(talking, opened):
     address, endpoint = talking
     endpoint.respond = replies(
         reply_with(
-            "ANSWER: The \U0001f6a2 Fram was built by Colin Archer [1][2], who was born in Larvik"
+            "The \U0001f6a2 Fram was built by Colin Archer [1][2], who was born in Larvik"
             " in 1832 [1][2]. He died."
         )
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate
 
 from clew.answers.citations import CitationFinder, CitedRange, find_citations
@@ -35,13 +36,13 @@ from clew.index.snapshot import Snapshot
 from clew.models import Models, Prompt, Reply
 from clew.models.prompts import fill_prompt
 from clew.steps import reply_to
-from clew.text.answer_line import AnswerText, OnMarks, extract_answer, find_answer_line, is_word
+from clew.text.answer_line import find_answer_line
 from clew.text.pieces import OnPiece
+from clew.text.prose import OnMarks, ProseStream, is_unknown, read_prose
 from clew.text.statements import find_above
 
 OnCitation = Callable[[Citation], None]
 
-_UNKNOWN = "unknown"  # what the prompt has an LLM write that finds no answer
 _ESTIMATE = (
     "\n\nAn estimate by word matches, which nobody has checked: the material holds the answer with "
     "a probability of {:.2f}. Where you find that it does not, say so as asked below."
@@ -50,8 +51,8 @@ _LONGEST_ABOVE = 1_000  # characters of what a quote stands below
 _OF_SUMMARY = 5  # statements of a document that is summed up, at least
 _SURE = 0.5  # the least support of a short answer, and the highest that may ask for a first step
 _RIGHT_OF_ROWS = 0.9  # totals of benchmarks/counts.py
-_READING = "short_answer"  # the prompt that every method shares which retrieves
-_READINGS = (_READING, "whole_answer")  # prompts with a context
+_READINGS = ("short_answer", "whole_answer")  # prompts with a context, for a short answer
+_PROSE = "prose_answer"  # the one in place of both
 
 
 def write_answer(  # noqa: PLR0913 -- one argument for each option
@@ -60,10 +61,12 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
     evidence: Evidence,
     models: Models,
     *,
+    quotable: Context | None = None,
     snapshot: Snapshot | None = None,
     quotes: int = MAX_QUOTES,
     max_tokens: int = MAX_ANSWER_TOKENS,
     min_support: float = 0.0,
+    style: str = "prose",
     on_text: OnPiece | None = None,
     on_citation: OnCitation | None = None,
 ) -> Answer:
@@ -74,45 +77,40 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
     has for it, with the facts that lead there, or at most `quotes` quotes from the passages, with
     a short answer where one is likely enough; of a question about the whole, a line for each theme,
     of one about all of something, the total with a line for each item.
-    What the `snapshot` of the evidence stores is not embedded again for them.
-    `max_tokens` cap the LLM's reply: one that is cut off there is of no use. An LLM that is told
-    the evidence's support, which it is where `min_support` is above 0, may refuse; below
-    that there are no quotes.
+    Quotes are of the `quotable` context if that is another one. What the `snapshot` of the evidence
+    stores is not embedded again for them.
+    `max_tokens` cap the LLM's reply. An LLM that is told the evidence's support, which it is where
+    `min_support` is above 0, may refuse; below that there are no quotes. By its `style` it writes
+    prose, or a line that is as short as possible.
 
-    `on_text` is told of the answer's text: piece by piece as an LLM writes it, any other in one
+    `on_text` is told of the answer's text: piece by piece as an LLM writes prose, any other in one
     piece. The pieces since the last None are together that text. None says that what was told
     does not count: the reply broke off and is asked for again, or is of no use.
 
     `on_citation` is told of a citation once the text that it supports was told, where an LLM writes
-    it: so its number can stand there. With the None of `on_text` those that were told do not count
-    either. The answer has all of them, first those that were told.
+    prose: so its number can stand there. With the None of `on_text` those that were told do not
+    count either. The answer has all of them, first those that were told.
     """
     support = evidence.support if min_support > 0 else None  # as an LLM is told
-    on_marks = (
-        None
-        if on_citation is None
-        else _citation_listener(on_citation, question, context, evidence)
-    )
-    writer = None
-    if on_text is not None:
-        unknown = "" if support is None else _UNKNOWN
-        writer = AnswerText(on_text, unknown, on_marks, len(context.passages))
+    asked = _PROSE if style == "prose" and evidence.prompt in _READINGS else evidence.prompt
+    refuses = support is not None
+    begin = partial(_start_citing, on_citation, question, context, evidence)
+    writer = ProseStream(on_text or (lambda _: None), begin, len(context.passages), refuses=refuses)
     if evidence.hits and not context.passages:
         evidence = _add_note(
             evidence, f"no passage fits a context of {context.budget_tokens} tokens"
         )
     answer = _read_direct_answer(question, context, evidence)
     if answer is None and models.llm is not None and models.writes:
-        prompt = _build_prompt(question, context, evidence.prompt, max_tokens, support)
-        hear = None if writer is None else writer.feed
+        prompt = _build_prompt(question, context, asked, max_tokens, support)
+        hear = writer.feed if on_text and asked == _PROSE else None
         reply = reply_to(models.llm, prompt, part="answer", on_text=hear)
-        answer = _build_llm_answer(
-            question, reply, context, evidence, may_refuse=support is not None
-        )
+        answer = _build_llm_answer(question, reply, asked, context, evidence, refuses=refuses)
         instead = ": quoted sentences instead" if context.passages else ""
         note = f"the LLM gave no answer ({reply.error or 'an empty reply'}){instead}"
         evidence = evidence if answer else _add_note(evidence, note)
     if answer is None:
+        context = quotable or context
         answer = _build_special_answer(question, context, evidence, quotes)
     if answer is None:
         passages = context.passages
@@ -141,24 +139,20 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
             best, context = quote_steps(question, best, context, snapshot)
             answer = _build_quoted(question, best, context, evidence)
             answer = replace(answer, short=short, is_unsure=bool(best) and not is_sure)
-    if writer is not None:
-        writer.end(answer.text)
+    writer.end(answer.text)
     return answer
 
 
-def _citation_listener(
-    on_citation: OnCitation, question: str, context: Context, evidence: Evidence
+def _start_citing(
+    on_citation: OnCitation | None, question: str, context: Context, evidence: Evidence
 ) -> OnMarks:
-    """Return a callback for the LLM's citation marks that reports the citations found so far."""
+    """Return a callback for an LLM's citation marks that reports the citations found."""
     citing = CitationFinder(question, context)
 
-    def hear(claim: str, marks: str | None) -> None:
-        nonlocal citing
-        if marks is None:
-            citing = CitationFinder(question, context)
-            return
-        for each in citing.feed(claim, marks):
-            on_citation(_cite_range(each, evidence))
+    def hear(claim: str, marks: str) -> None:
+        if on_citation is not None:
+            for each in citing.feed(claim, marks):
+                on_citation(_cite_range(each, evidence))
 
     return hear
 
@@ -423,7 +417,7 @@ def _build_prompt(
     It says what the `support` is where that is given. Evidence of a method that retrieves nothing
     on purpose names another prompt.
     """
-    if name not in _READINGS:
+    if name not in {*_READINGS, _PROSE}:
         return fill_prompt(name, question=question, max_tokens=max_tokens)
     text = format_context(context, context.text.strip() or "(no passage was found)")
     estimate = "" if support is None else _ESTIMATE.format(support)
@@ -433,20 +427,22 @@ def _build_prompt(
 
 
 def _build_llm_answer(
-    question: str, reply: Reply, context: Context, evidence: Evidence, *, may_refuse: bool
+    question: str, reply: Reply, prompt: str, context: Context, evidence: Evidence, *, refuses: bool
 ) -> Answer | None:
     """Return an LLM's answer with the passages that support it, and its unsupported sentences.
 
-    A prompt without a context asks for neither. None for a reply of no use.
+    A `prompt` without a context asks for neither. None for a reply of no use.
     """
-    text = extract_answer(reply.text, len(context.passages))
-    if not text or reply.error:
+    written = reply.text if prompt == _PROSE else find_answer_line(reply.text)
+    parts = read_prose(written, len(context.passages))
+    text = "".join(claim for claim, _ in parts).rstrip()
+    if reply.error or not text:
         return None
-    if may_refuse and is_word(text, _UNKNOWN):
+    if refuses and is_unknown(written):
         return _build_refusal(question, context, evidence)
-    if evidence.prompt not in _READINGS:
+    if prompt not in {*_READINGS, _PROSE}:
         return _build_generated(question, text, (), context, evidence)
-    result = find_citations(question, find_answer_line(reply.text), reply.text, context)
+    result = find_citations(question, parts, context)
     for note in result.notes:
         evidence = _add_note(evidence, note)
     citations = tuple(_cite_range(each, evidence) for each in result.ranges)

@@ -127,6 +127,7 @@ class Askable:
         budget: Budget | None = None,
         min_support: float = MIN_SUPPORT,
         quotes: int = MAX_QUOTES,
+        style: str = "prose",
         exact: bool = False,
         on_evidence: Callable[[Evidence], None] | None = None,
         on_text: OnPiece | None = None,
@@ -150,9 +151,10 @@ class Askable:
                 the kind "refused", with what is nearest in its context; an LLM is told the
                 support, and may refuse by itself. 0 refuses nothing.
             quotes: Sentences that an answer without an LLM quotes, at most.
+            style: How an LLM writes: "prose" in Markdown, or a "short" line.
             on_evidence: Called with the evidence once it is judged. What it raises ends the
                 question before an answer is paid for.
-            on_text: Called with the text, piece by piece as an LLM writes it, any other in one
+            on_text: Called with the text, piece by piece as an LLM writes prose, any other in one
                 piece, nothing of a refusal. The pieces since the last None are the text; None says
                 that those before it do not count, as when a reply broke off.
             on_citation: Called with a citation of an LLM's answer behind the text that it
@@ -179,6 +181,7 @@ class Askable:
             budget=budget,
             min_support=min_support,
             quotes=quotes,
+            style=style,
             exact=exact,
         )
         listeners = Listeners(on_evidence=on_evidence, on_text=on_text, on_citation=on_citation)

@@ -15,7 +15,7 @@ from itertools import chain
 from clew.base.runtime.lazy import compile_re
 from clew.base.types import Context, Passage
 from clew.text.analyze import is_uncased, term_spans, terms
-from clew.text.answer_line import AROUND, find_marks, parse_numbers, strip_marks
+from clew.text.answer_line import parse_numbers
 from clew.text.normalize import collapse, fold
 from clew.text.statements import statement_spans
 
@@ -49,20 +49,19 @@ class FoundCitations:
     notes: tuple[str, ...]
 
 
-def find_citations(question: str, answer: str, reply: str, context: Context) -> FoundCitations:
-    """Return the supported citations of `answer`; `reply` is the LLM's complete reply.
+def find_citations(
+    question: str, parts: Sequence[tuple[str, str]], context: Context
+) -> FoundCitations:
+    """Return the supported citations of an answer in parts, each text with the marks behind it.
 
-    Where the answer itself names no passage, the numbers of the whole reply are taken for its own.
+    Where it names no passage, each sentence is cited from the first one that supports it.
     """
-    citing, start = CitationFinder(question, context), 0
-    for match in find_marks(len(context.passages)).finditer(answer):
-        citing.feed(answer[start : match.start()], match[0])
-        start = match.end()
-    if not start:  # there was no citation
-        marks = find_marks().finditer(reply)
-        citing.numbers = parse_numbers(" ".join(match[0] for match in marks))
-    citing.end(answer[start:])
-    return citing.collect(answer)
+    citing = CitationFinder(question, context)
+    citing.names_none = len(parts) == 1
+    for claim, marks in parts[:-1]:
+        citing.feed(claim, marks)
+    citing.end(parts[-1][0])
+    return citing.collect("".join(claim for claim, _ in parts))
 
 
 class CitationFinder:
@@ -70,6 +69,7 @@ class CitationFinder:
 
     def __init__(self, question: str, context: Context) -> None:
         self.numbers: list[int] = []  # those that wait for what they are for
+        self.names_none = False  # so that any passage may be cited
         self._question = question
         self._context = context
         self._by_number = {passage.number: passage for passage in context.passages}
@@ -103,7 +103,7 @@ class CitationFinder:
         for start, end in statement_spans(claim):
             wanted = _Claim(claim[start:end], self._question)
             matches = wanted.select_supporting(passages) or wanted.find_other(
-                self._context.passages if passages else ()
+                self._context.passages if passages or self.names_none else ()
             )
             holders += matches
             if not (matches or wanted.is_supported(self._context.passages, self._rows)):
@@ -122,14 +122,11 @@ class CitationFinder:
             self._ranges.setdefault(key, []).extend(places)
         return [CitedRange(self._by_number[n], a, b, tuple(at)) for (n, a, b), at in ranges.items()]
 
-    def collect(self, text: str) -> FoundCitations:
-        """Return all citations of the complete answer `text`."""
-        n_passages = len(self._context.passages)
-        plain, answer = find_marks(n_passages).sub("", text), strip_marks(text, n_passages)
-        left_off = len(plain) - len(plain.lstrip(AROUND))
+    def collect(self, answer: str) -> FoundCitations:
+        """Return all citations of the whole `answer`."""
         ranges = []
         for (number, a, b), at in self._ranges.items():
-            places = dict.fromkeys(max(0, min(each - left_off, len(answer))) for each in at)
+            places = dict.fromkeys(max(0, min(each, len(answer))) for each in at)
             ranges.append(CitedRange(self._by_number[number], a, b, tuple(places)))
         unheld = tuple(self._unsupported)
         return FoundCitations(tuple(ranges), unheld, tuple(dict.fromkeys(self._notes)))

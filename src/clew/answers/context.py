@@ -50,18 +50,20 @@ def build_context(evidence: Evidence, *, budget_tokens: int = 4_000) -> Context:
     return _make_context(passages, tables, budget_tokens)
 
 
-def build_counted_context(evidence: Evidence, budget_tokens: int, snapshot: Snapshot) -> Context:
-    """Build the context as `build_context` does, for hits whose chunks are in a snapshot.
+def build_counted_context(evidence: Evidence, budget: int, snapshot: Snapshot | None) -> Context:
+    """Build the context as `build_context` does, for hits whose chunks are in a snapshot, if any.
 
     Nothing is counted where the stored counts of the chunks say that all of it fits.
     """
+    if snapshot is None:
+        return build_context(evidence, budget_tokens=budget)
     chunks = snapshot.layer("chunk")
     rows = chunks.rows([hit.chunk_id for hit in evidence.hits])
     sizes = np.asarray(chunks.columns["n_tokens"])[rows].tolist()
-    if evidence.tables or sum(map(_count_at_most, evidence.hits, sizes)) > budget_tokens:
-        return build_context(evidence, budget_tokens=budget_tokens)
+    if evidence.tables or sum(map(_count_at_most, evidence.hits, sizes)) > budget:
+        return build_context(evidence, budget_tokens=budget)
     passages = [_build_passage(hit, number) for number, hit in enumerate(evidence.hits, 1)]
-    return _make_context(passages, (), budget_tokens)
+    return _make_context(passages, (), budget)
 
 
 def _count_at_most(hit: Hit, n_tokens: int) -> int:

@@ -2,15 +2,22 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
 
 from clew import methods
 from clew.base.types import Scalar
 from clew.errors import InputError, suggest
+from clew.index.snapshot import Snapshot
 from clew.methods import Method
 
 CONTEXT_TOKENS = 4_000
-MAX_ANSWER_TOKENS = 512
+MAX_ANSWER_TOKENS = 1_024
+_FILLING = frozenset("auto bm25 dense hybrid pagerank paths themes walk".split())
+_AROUND = 15  # tokens of a passage beside its text: number, title, section
+_MOST_CHUNKS = 100  # of a context, however short they are
 _TYPES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 
 
@@ -58,6 +65,26 @@ def choose_context_tokens(method: str | Method, parameters: Mapping[str, Scalar]
     else:
         own = getattr(method, methods.get_limits(type(method)).tokens, None)
     return own if isinstance(own, int) else CONTEXT_TOKENS
+
+
+def widen(
+    name: str | Method,
+    parameters: Mapping[str, Scalar],
+    method: Any,  # noqa: ANN401 -- a frozen dataclass, as those of `_FILLING` are
+    snapshot: Snapshot,
+    context_tokens: int,
+) -> tuple[Method, int | None]:
+    """Return a method with as many chunks of mean length as fill a context, and its own number.
+
+    One that is told how many, and a paper's, which has the paper's rule, stay as they are.
+    """
+    n_tokens = np.asarray(snapshot.layer("chunk").columns["n_tokens"])
+    limiting = methods.get_limits(type(method)).chunks
+    if str(name) not in _FILLING or limiting in parameters or not len(n_tokens):
+        return method, None
+    wanted = math.ceil(context_tokens / (float(n_tokens.mean()) + _AROUND))
+    usual: int = getattr(method, limiting)
+    return replace(method, **{limiting: max(usual, min(wanted, _MOST_CHUNKS))}), usual
 
 
 def _check_type(method: str, parameter: str, value: Scalar, default: object) -> None:

@@ -20,14 +20,16 @@ from typing import TYPE_CHECKING
 from clew import steps
 from clew.answers import support
 from clew.answers.answer import OnCitation, build_remark_answer, locate_citations, write_answer
-from clew.answers.context import build_context, build_counted_context
+from clew.answers.context import build_counted_context
 from clew.answers.method import (
     CONTEXT_TOKENS,
     MAX_ANSWER_TOKENS,
     build_method,
     choose_context_tokens,
+    widen,
 )
 from clew.answers.question import MOST_CHARACTERS, MOST_TOKENS
+from clew.answers.quotes import put_quotable_first
 from clew.errors import InputError
 from clew.filters import to_filter
 from clew.models.bound import bind_models
@@ -70,6 +72,7 @@ class Retrieved:
     models: Models  # bound to the run
     run: ModelRun
     context_tokens: int  # of an answer
+    n_quotable: int | None = None  # hits of these that are quoted; more fill an LLM's context
 
 
 def retrieve_evidence(
@@ -83,6 +86,7 @@ def retrieve_evidence(
     """Resolve a question, retrieve evidence for it, and rate its support.
 
     A method that fills a context by itself fills that of the answer, where there is to be one.
+    So does any other but a paper's, if an LLM is to write it and nobody says how many chunks.
     `models` take the place of the source's, and `whole` is the run of a question of which this is
     a part.
     Raises InputError for a question that is too long.
@@ -114,8 +118,12 @@ def retrieve_evidence(
 
         with meter.stage("search"):
             evidence = find_counted(text, snapshot)
+    n_quotable = None
     if evidence is None:
+        if for_answer and models.llm is not None and models.writes:
+            method, n_quotable = widen(name, question.parameters, method, snapshot, context_tokens)
         evidence = run_method(text, method, snapshot, models, meter)
+        n_quotable = None if evidence.whole else n_quotable
     evidence = replace(
         evidence,
         where="" if where is None else str(where),
@@ -128,7 +136,7 @@ def retrieve_evidence(
         len(evidence.hits),
         evidence.usage.total_seconds,
     )
-    return Retrieved(evidence, snapshot, models, run, context_tokens)
+    return Retrieved(evidence, snapshot, models, run, context_tokens, n_quotable)
 
 
 def check_length(text: str) -> None:
@@ -185,6 +193,7 @@ def answer_question(
         replace(question, context_tokens=retrieved.context_tokens),
         listeners,
         whole=retrieved.run,
+        n_quotable=retrieved.n_quotable,
     )
     return replace(answer, question=question.text, usage=retrieved.evidence.usage + answer.usage)
 
@@ -198,6 +207,7 @@ def answer_from(
     answer_tokens: int = MAX_ANSWER_TOKENS,
     *,
     whole: ModelRun | None = None,
+    n_quotable: int | None = None,
 ) -> Answer:
     """Fit evidence into a context, answer from it, and locate each citation in its document.
 
@@ -205,25 +215,30 @@ def answer_from(
 
     Without a `snapshot`, for evidence of several indexes, citations keep the places of their
     passages. The usage is the answer's own. `whole` is the run of a question of which this is a
-    part.
+    part. With `n_quotable` the first hits alone are quoted, and an LLM's context begins with those
+    that would be: the answer most probably rests on these.
     """
     run = start_question_run(question.budget, whole=whole)
     meter = run.meter
+    models = bind_models(models, run)
     with meter.stage("answer"):
         budget = question.context_tokens or CONTEXT_TOKENS
-        if snapshot is None:
-            context = build_context(evidence, budget_tokens=budget)
-        else:
-            context = build_counted_context(evidence, budget, snapshot)
+        first = replace(evidence, hits=evidence.hits[:n_quotable])
+        read = context = build_counted_context(first, budget, snapshot)
+        if n_quotable is not None:
+            first = put_quotable_first(evidence, context.passages, models, snapshot)
+            read = build_counted_context(first, budget, snapshot)
         answer = write_answer(
             evidence.query,
-            context,
+            read,
             evidence,
-            bind_models(models, run),
+            models,
+            quotable=context,
             snapshot=snapshot,
             max_tokens=answer_tokens,
             min_support=question.min_support,
             quotes=question.quotes,
+            style=question.style,
             on_text=listeners.on_text,
             on_citation=listeners.on_citation,
         )

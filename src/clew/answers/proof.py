@@ -184,7 +184,7 @@ def _find_unsupported(proof: Proof) -> Iterator[str]:
     counted = proof.text.splitlines()[1:] if proof.kind == "counted" else None
     own = () if is_quoted else (proof.text,)
     for text in (proof.short, *own) if counted is None else counted:
-        yield from find_citations(proof.question, text, text, context).unsupported
+        yield from find_citations(proof.question, [(text, "")], context).unsupported
 
 
 def _build_passage(proved: ProvedQuote) -> Passage:

@@ -95,6 +95,12 @@ class Question:
         least=1,
         most=LONGEST_QUOTES,
     )
+    style: str = _answered(
+        "prose",
+        "How an LLM writes the answer: prose with Markdown, or as few words as possible.",
+        "--style prose|short",
+        "answer",
+    )
 
     def __post_init__(self) -> None:
         check_text(self.text)

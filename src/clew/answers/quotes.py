@@ -17,7 +17,7 @@ from clew.answers.dated import find_date_factors, multiply_odds, prefix_dates
 from clew.answers.question import MAX_QUOTES
 from clew.answers.sentence_features import QuoteFeatures, SentenceFeatures
 from clew.answers.sentence_weights import FITTED
-from clew.answers.sentences import read_sentences
+from clew.answers.sentences import find_sentences, read_sentences
 from clew.base.runtime.lazy import compile_re
 from clew.text.numbered import find_item_number, has_item_number
 from clew.text.questions import is_foreign_question
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.answers.sentences import Sentence
-    from clew.base.types import Passage
+    from clew.base.types import Evidence, Passage
     from clew.index.snapshot import Snapshot
     from clew.models import Models
 
@@ -125,6 +125,17 @@ def choose_quotes(
     total = 1.0 if stands_out else float(likely[rows].sum())
     joint = replace(joint, is_of_another_time=bool(is_apart[rows].all()), likely=total)
     return quotes, replace(joint, whole=1.0) if set(rows) & set(items) else joint
+
+
+def put_quotable_first(
+    evidence: Evidence, passages: Sequence[Passage], models: Models, snapshot: Snapshot | None
+) -> Evidence:
+    """Return evidence that begins with what would be quoted: the answer, then what it rests on."""
+    sentences = find_sentences(passages, snapshot)
+    quotes, _ = choose_quotes(evidence.query, sentences, passages, models, snapshot)
+    place = {each.passage.chunk_id: -i for i, each in enumerate(reversed(quotes))}
+    hits = sorted(evidence.hits, key=lambda hit: place.get(hit.chunk_id, 1))
+    return replace(evidence, hits=tuple(hits))
 
 
 def _find_items(question: str, sentences: Sequence[Sentence]) -> list[int]:

@@ -144,7 +144,7 @@ class Index(Adding, Upkeep, Askable):
         return plan_question(as_question(question), self)
 
     @checked
-    def answer(
+    def answer(  # noqa: PLR0913 -- one argument for each option
         self,
         evidence: Evidence,
         *,
@@ -153,6 +153,7 @@ class Index(Adding, Upkeep, Askable):
         llm: LLM | None = None,
         budget: Budget | None = None,
         min_support: float = 0.0,
+        style: str = "prose",
         on_text: OnPiece | None = None,
         on_citation: OnCitation | None = None,
     ) -> Answer:
@@ -170,6 +171,7 @@ class Index(Adding, Upkeep, Askable):
             text=evidence.query,
             context_tokens=context_tokens,
             min_support=min_support,
+            style=style,
             budget=budget,
         )
         return answer_from(

@@ -583,7 +583,7 @@ class Evidence(Shown):
     notes: tuple[str, ...] = ()  # what went another way than asked, such as a fallback
     support: float | None = None  # how probably the hits answer the query; None: not known
     whole: bool = False  # the query is about all documents, and themes answer it
-    prompt: str = "short_answer"  # by which an LLM is asked for the answer
+    prompt: str = "short_answer"  # by which an LLM is asked for a short answer
     usage: Usage = field(default_factory=Usage)
 
     def _repr_html_(self) -> str:

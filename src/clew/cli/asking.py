@@ -139,7 +139,7 @@ def _ask(index: options.Opened, question: Question, *, is_streamed: bool) -> tup
     """Return the answer, and whether its text was printed as it came, which a terminal allows."""
     writing = render.AnswerWriter() if is_streamed and sys.stdout.isatty() else None
     with writing or nullcontext():
-        answer = index.ask(question, on_text=writing)
+        answer = index.ask(question, on_text=writing, on_citation=writing and writing.cite)
     return answer, writing is not None and writing.finish(answer)
 
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Self
 
 import click
 
-from clew.base.display.columns import fit, width_of, wrap
+from clew.base.display.columns import fit, width_of
+from clew.base.display.visible import visible
+from clew.base.runtime.lazy import compile_re
 from clew.cli.plain import bold, count_more, dim, is_quiet, one_line, terminal_width, wrap_text
 from clew.text.analyze import term_spans, terms
 from clew.text.layout import ITEM
@@ -35,8 +37,8 @@ _MOST_OTHERS = 3  # places of further passages below an answer
 _MOST_ROWS = 10  # of a table, of answers
 _MOST_ITEMS = 25  # of a count or list
 _MOST_NAMES = 3  # facts of an answer, documents that say the same
+_HEADING = compile_re(r"\A#{1,6}\s+")
 _ANEW = "(that reply cannot be used: trying another one, or quotes)"
-_NARROWEST = 20  # columns
 _LINES = 2  # of a preview
 _RAGGED = 10  # characters at the end of a line that words are too long for
 _BEFORE = 40  # characters before a match, where its sentence is too long to be shown from the start
@@ -164,10 +166,8 @@ def render_usage(usage: types.Usage) -> str:
 
 
 def _render_text(answer: types.Answer) -> Iterator[str]:
-    if answer.kind == "generated":
-        yield wrap_text(answer.text or "(the LLM gave an empty answer)")
-    elif answer.kind == "named":
-        yield wrap_text(answer.text)
+    if answer.kind in {"generated", "named"}:
+        yield lay_out_prose(mark_citations(answer))
     elif answer.kind == "themes":
         of = {step.layer for path in answer.evidence.paths for step in path.steps[1:2]}
         head = "What each document says" if "document" in of else _THEMES_HEAD
@@ -292,60 +292,87 @@ def _render_notes(evidence: types.Evidence) -> Iterator[str]:
 
 
 class AnswerWriter:
-    """Prints an answer's text while it is streamed, wrapped as `wrap_text` does.
+    """Prints an answer's text while it is streamed, as `lay_out_prose` does the whole.
 
     One piece is always kept back: of an answer that is quoted, or that no LLM wrote, there is but
     one, and that is shown otherwise. As a block it ends the line where an error ends the answer.
     """
 
     def __init__(self) -> None:
-        self._last = ""
         self._reset()
 
     def _reset(self) -> None:
-        self._line = ""  # on which something may still be written
-        self._word = ""  # whose end did not come yet
-        self._has_printed = False
+        self._text = self._held = self._printed = ""  # what came, its last piece, what is printed
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: object, *error: object) -> None:
-        if kind is not None and self._has_printed:
+        if kind is not None and self._printed:
             click.echo()
 
     def __call__(self, piece: str | None) -> None:
         """Print a further piece; None restarts the text."""
         if piece is None:
             self._abandon()
-            self._last = ""
             return
-        self._print(self._last)
-        self._last = piece
+        self._text, self._held = self._text + self._held, piece
+        whole, _, line = self._text.rpartition("\n")
+        is_kept = line.lstrip().startswith("|") or self._text.count("```") % 2
+        self._print(whole if is_kept else self._text[: self._text.rfind(" ") + 1])
+
+    def cite(self, citation: types.Citation) -> None:
+        """Print the number of a citation behind the text so far."""
+        mark = f" [{citation.number}]"
+        if not self._held.endswith(mark):
+            self(mark)
 
     def finish(self, answer: types.Answer) -> bool:
         """Print the rest of an answer; return whether all of its text was printed."""
-        if answer.kind != "generated" or not self._last:
+        if answer.kind != "generated" or not self._held:
             self._abandon()
             return False
-        self._print(f"{self._last} ")
-        self._last = ""
+        self._print(self._text + self._held if self._printed else mark_citations(answer))
         click.echo("\n")
         return True
 
     def _abandon(self) -> None:
-        if self._has_printed:
+        if self._printed:
             click.echo(f"\n{dim(_ANEW)}\n")
         self._reset()
 
     def _print(self, text: str) -> None:
-        *words, self._word = f"{self._word}{text}".split(" ")
-        width = max(terminal_width(), _NARROWEST)
-        for word in filter(None, map(one_line, words)):
-            line = f"{self._line} {word}" if self._line else word
-            lines = wrap(line, width)
-            click.echo("\n".join(lines)[len(self._line) :], nl=False)
-            self._line, self._has_printed = lines[-1], True
+        laid_out = lay_out_prose(text)
+        click.echo(laid_out[len(self._printed) :], nl=False)
+        self._printed = max(self._printed, laid_out, key=len)
+
+
+def mark_citations(answer: types.Answer) -> str:
+    """Return an answer's text with the numbers of its citations where they belong."""
+    text = answer.text
+    marks = dict.fromkeys((at, each.number) for each in answer.citations for at in each.at)
+    for at, number in sorted(marks, key=lambda mark: mark[0])[::-1]:
+        text = f"{text[:at]} [{number}]{text[at:]}"
+    return text
+
+
+def lay_out_prose(text: str) -> str:
+    """Return Markdown as lines for a terminal: wrapped, but for code and rows of tables.
+
+    An item is indented below its mark; the marks of bold words and headings are left out.
+    """
+    lines, is_code = [], False
+    for line in text.split("\n"):
+        is_fence = line.lstrip().startswith("```")
+        if is_code or is_fence or line.lstrip().startswith("|"):
+            lines.append(visible(line.expandtabs(4)))
+        else:
+            item = ITEM.match(line)
+            head = item[0] if item else line[: len(line) - len(line.lstrip())]
+            body = _HEADING.sub("", line[len(head) :]).replace("**", "")
+            lines.append(wrap_text(body, first=head, rest=" " * len(head)))
+        is_code ^= is_fence
+    return "\n".join(lines)
 
 
 # -- the part of a hit's text that says most about the query ------------------------------------

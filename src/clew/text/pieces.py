@@ -11,29 +11,22 @@ class PieceStream:
 
     def __init__(self, tell: OnPiece) -> None:
         self._tell = tell
-        self._pieces: list[str] = []
-
-    @property
-    def has_sent(self) -> bool:
-        """Check whether any piece was sent since the last restart."""
-        return bool(self._pieces)
+        self.sent = ""  # since the last restart
 
     def add(self, piece: str) -> None:
         """Send the next piece, unless it is empty."""
         if piece:
-            self._pieces.append(piece)
+            self.sent += piece
             self._tell(piece)
 
     def restart(self) -> None:
         """Send None, which tells the listener to discard the pieces sent so far."""
-        if self._pieces:
-            self._pieces.clear()
+        if self.sent:
+            self.sent = ""
             self._tell(None)
 
     def end(self, text: str) -> None:
         """Send the rest of the final `text`; restart if it does not extend what was sent."""
-        sent = "".join(self._pieces)
-        if not text.startswith(sent):
+        if not text.startswith(self.sent):
             self.restart()
-            sent = ""
-        self.add(text[len(sent) :])
+        self.add(text[len(self.sent) :])

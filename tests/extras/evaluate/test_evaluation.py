@@ -7,7 +7,6 @@ import pytest
 
 from benchmarks.peer_rankings import add_peers
 from clew.answers.context import build_context
-from clew.answers.method import MAX_ANSWER_TOKENS
 from clew.base.types import Citation, Table, Usage
 from clew.errors import BudgetSpent, EndpointError, InputError, MissingLayer
 from clew.evaluate import Scoring, Setting, evaluate, grid, render
@@ -382,7 +381,6 @@ def test_a_ranking_without_a_context_has_no_coverage(dataset):
     assert not {"coverage", "evidence"} & scores.keys()
     assert score_answer(question, "Paris")["EM"] == 1
     assert score_answer(dataset.questions[4], "Paris") == {}
-    assert Scoring().answer_tokens == MAX_ANSWER_TOKENS
 
 
 def test_settings_are_compared_on_what_both_have(dataset, search, reply):

@@ -416,7 +416,7 @@ def test_an_endpoint_that_cannot_stream_is_told_whole(server):
 
 
 FRAM = hit("fram", "Colin Archer built the Fram in Larvik.", title="Fram")
-LINE = "Well, an archer.\nANSWER: The Fram was built by Colin Archer [1]"
+LINE = "The Fram was built by Colin Archer [1]"
 
 
 @pytest.fixture
@@ -431,15 +431,16 @@ def talk(server):
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_pieces_are_the_answer(server, talk, words, size):
     """Whatever an endpoint streams, in whatever pieces, over HTTP."""
-    whole(server, f"ANSWER: {' '.join(words)}", size)
+    whole(server, " ".join(words), size)
     told = []
-    found = answer("Who built it?", evidence(FRAM), models(llm=talk), on_text=told.append)
+    given = models(llm=talk)
+    found = answer("Who built it?", evidence(FRAM), given, style="prose", on_text=told.append)
     anew = max((place for place, piece in enumerate(told) if piece is None), default=-1)
     assert "".join(told[anew + 1 :]) == found.text
 
 
 @pytest.mark.parametrize(
-    ("tokens", "kind"), [(None, "generated"), (9_000, "generated"), (1_700, "quoted")]
+    ("tokens", "kind"), [(None, "generated"), (9_000, "generated"), (3_300, "quoted")]
 )
 def test_an_answer_that_broke_off(server, tokens, kind):
     """It is told anew, whole; where the budget has no room to ask again, quotes are given."""
@@ -448,7 +449,8 @@ def test_an_answer_that_broke_off(server, tokens, kind):
     server.respond = lambda _: Answer(bodies.pop(), headers=EVENTS)
     talk = replace(conversation(server), budget=tokens and Budget(tokens=tokens))
     told = []
-    found = answer("Who built it?", evidence(FRAM), models(llm=talk), on_text=told.append)
+    given = models(llm=talk)
+    found = answer("Who built it?", evidence(FRAM), given, style="prose", on_text=told.append)
     anew = told.index(None)
     assert "The Fram was built by".startswith("".join(told[:anew]))
     assert "".join(told[anew + 1 :]) == found.text

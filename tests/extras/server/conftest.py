@@ -145,7 +145,7 @@ def started_jobs_home(tmp_path, _gated_package, job_paths, monkeypatch):
     plugins.read_registered.cache_clear()
 
 
-REPLY = "The builder is named. ANSWER: Ola Eriksen built the Comet in Bakken [1]."
+REPLY = "Ola Eriksen built the Comet in Bakken [1]."
 
 
 def open_with(answer, *, price=(0.0, 0.0)):
@@ -160,4 +160,4 @@ def open_with(answer, *, price=(0.0, 0.0)):
 
 def on_answers(said):
     """Return replies to prompts for an answer; other steps get one that is of no use to them."""
-    return lambda prompt, _turns: said if "ANSWER:" in prompt.user + prompt.system else "no"
+    return lambda prompt, _turns: said if prompt.name == "prose_answer" else "no"

@@ -76,7 +76,7 @@ def test_a_question_to_all_indexes(several, stream):
 
 def test_an_llm_reads_what_all_indexes_have(several):
     """Its numbers are those of passages of several indexes; the reply is kept by one of them."""
-    said = "ANSWER: Ola Eriksen lit the lamp [1][2] and built the Comet in Bakken [1][2]"
+    said = "Ola Eriksen lit the lamp [1][2] and built the Comet in Bakken [1][2]"
     chat, opener = open_with(on_answers(said))
     with several.client(opener) as client:
         found = client.post(CHAT, json=body("clew")).json()
@@ -85,7 +85,7 @@ def test_an_llm_reads_what_all_indexes_have(several):
     urls = [e["url_citation"]["url"] for e in found["choices"][0]["message"]["annotations"]]
     assert any("index=zeal&doc=log/lamp%20%231" in url for url in urls)
     assert any("index=small&doc=" in url for url in urls)
-    [prompt] = {p.user for p, _ in chat.asked if "ANSWER:" in p.user + p.system}
+    [prompt] = {p.user for p, _ in chat.asked if p.name == "prose_answer"}
     assert LIGHT in prompt
     assert again["usage"]["total_tokens"] == 0
 
@@ -119,7 +119,7 @@ def test_a_refusal_and_a_budget_are_of_all_indexes(several):
         found = client.post(CHAT, json=asked).json()
     assert found["clew"]["kind"] == "refused"
     assert found["choices"][0]["message"]["content"].startswith("Nothing in these documents")
-    chat, opener = open_with(on_answers("ANSWER: Ola Eriksen [1]"))
+    chat, opener = open_with(on_answers("Ola Eriksen [1]"))
     with several.client(opener) as client:
         asked = body("clew@walk", clew={"budget_tokens": 0, "min_support": 0})
         found = client.post(CHAT, json=asked).json()

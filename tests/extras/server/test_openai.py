@@ -93,7 +93,7 @@ def test_an_llm_answers_piece_by_piece(home):
 
 
 def test_numbers_stand_where_an_llm_puts_them(home):
-    said = "ANSWER: Ola Eriksen [1][2] built the Comet in Bakken [1], says a book."
+    said = "Ola Eriksen [1][2] built the Comet in Bakken [1], says a book."
     _, opener = open_with(on_answers(said))
     with home.client(opener) as client:
         found = chunks(client.post(CHAT, json=body(stream=True)))
@@ -126,7 +126,7 @@ def test_the_asynchronous_client(home):
 
 
 @pytest.mark.parametrize("form", CITATIONS)
-@pytest.mark.parametrize("said", [None, REPLY, "ANSWER: unknown"], ids=["quotes", "llm", "refusal"])
+@pytest.mark.parametrize("said", [None, REPLY, "unknown"], ids=["quotes", "llm", "refusal"])
 def test_what_is_streamed_is_what_is_sent_whole(home, form, said):
     openers = [open_with(on_answers(said))[1]] if said else []
     with home.client(*openers) as client:
@@ -374,7 +374,7 @@ def test_a_question_that_fails(home, where):
     import openai
 
     def answer(prompt, _turns):
-        if where == "at once" or "ANSWER:" in prompt.user + prompt.system:
+        if where == "at once" or prompt.name == "prose_answer":
             raise StoreError("calls.sqlite cannot be written: is the disk full?")
         return "no"
 
@@ -415,7 +415,7 @@ def test_a_client_that_goes_away_loses_nothing_that_was_paid_for(home):
     at_work, go_on = threading.Event(), threading.Event()
 
     def answer(prompt, turns):
-        if "ANSWER:" not in prompt.user + prompt.system:
+        if prompt.name != "prose_answer":
             return "no"
         at_work.set()
         assert go_on.wait(60)
@@ -432,7 +432,7 @@ def test_a_client_that_goes_away_loses_nothing_that_was_paid_for(home):
         go_on.set()
     with openai_client(home, opener) as client:  # the server before it ended with its work
         found = client.chat.completions.create(**body())
-    answers = [prompt for prompt, _ in chat.asked if "ANSWER:" in prompt.user + prompt.system]
+    answers = [prompt for prompt, _ in chat.asked if prompt.name == "prose_answer"]
     assert len(answers) == 1
     assert found.choices[0].message.content.startswith("Ola Eriksen built")
 

@@ -256,6 +256,7 @@ def _asking(
             answer_tokens=scoring.answer_tokens,
             llm=answering,
             budget=budget,
+            style="short",  # as exact match and F1 expect it
         )
 
     return _stop_at_budget(search, budget), _stop_at_budget(answer, budget)

@@ -37,7 +37,7 @@ class Scoring:
 
     ks: tuple[int, ...] = (2, 5, 10)  # cut-offs of the ranking
     context_tokens: int = 4_000  # budget of the context that coverage looks into
-    answer_tokens: int = 512  # that cap an LLM's answer, as `clew.answers.answer` has it
+    answer_tokens: int = 512  # that cap an LLM's short answer
     seed: int = 0  # of the resampling
 
 

@@ -40,7 +40,7 @@ class LocalChat:
 
     file: Path
     n_threads: int = 1
-    n_ctx: int = 4096
+    n_ctx: int = 8192
     temperature: float = 0.0
     top_p: float | None = None
     seed: int | None = None

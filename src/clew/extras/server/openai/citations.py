@@ -65,16 +65,14 @@ class StreamedMarks:
     text: str = ""  # without numbers
     n_told: int = 0  # characters in all, with what does not count
     numbers: dict[_Range, int] = field(default_factory=dict)  # of ranges of documents
-    places: list[tuple[_Range, int]] = field(default_factory=list)  # in the text
     spans: list[tuple[_Range, int, int]] = field(default_factory=list)  # in all that was told
 
     def mark(self, citation: Citation, before: int) -> str:
         """Return a citation's number for streaming."""
-        key, place = _find_range(citation), len(self.text)
+        key = _find_range(citation)
         number = self.numbers.setdefault(key, before + len(self.numbers) + 1)
         text = _write_mark(number, follows=bool(self.spans) and self.spans[-1][2] == self.n_told)
         self.n_told += len(text)
-        self.places.append((key, place))
         self.spans.append((key, self.n_told - len(text.lstrip()), self.n_told))
         return text
 
@@ -156,16 +154,15 @@ def _add_marks(
 ) -> tuple[str, list[PlacedMark]]:
     """Return the rest of an answer's text, with citation numbers inserted.
 
-    One whose place was told without it stands at the end, unless it stands somewhere already.
+    One that was told has its number already; one whose place was told without it has it at the end.
     """
-    begin, keys = len(marks.text), {key for key, _ in marks.places}
-    wanted = []
-    for reference, citation in cited.items():
-        key = _find_range(citation)
-        for at in citation.at or (len(text),):
-            if (key, at) in marks.places or (at < begin and key in keys):
-                continue
-            wanted.append((at if at >= begin else len(text), reference.number, reference))
+    begin = len(marks.text)
+    wanted = [
+        (at if at >= begin else len(text), reference.number, reference)
+        for reference, citation in cited.items()
+        if _find_range(citation) not in marks.numbers
+        for at in citation.at or (len(text),)
+    ]
     rest, at = "", begin
     placed: list[PlacedMark] = []
     for place, _, reference in sorted(wanted, key=lambda each: each[:2]):

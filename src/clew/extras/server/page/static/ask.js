@@ -5,6 +5,7 @@ import { get, indexPath, stream } from "./api.js";
 import { state, titleOf, to } from "./state.js";
 import { askingOptions } from "./options.js";
 import { saveProof, verifier } from "./proof.js";
+import { readText } from "./markdown.js";
 import { answerText, isQuoted, openDocument, passageList, sourceList } from "./evidence.js";
 
 const MOST_TURNS = 20; // that a question is told of
@@ -131,7 +132,7 @@ function newTurn(index, question, body, address) {
     },
     text({ text: piece }) {
       written = piece === null ? "" : written + piece;
-      fill(text, h("p.coming", { dir: "auto" }, written));
+      fill(text, h("div.coming", {}, readText(written, { markdown: true })));
     },
     answer(found) {
       turn.answer = found;
