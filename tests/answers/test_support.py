@@ -188,7 +188,7 @@ def test_a_threshold_is_a_probability(index, threshold):
 
 def test_an_llm_is_told_and_may_refuse(tmp_path):
     """The support stands in the prompt; it decides by itself, and not at all at threshold 0."""
-    llm = ScriptedLLM("ANSWER: Flour [1]", "ANSWER: Unknown.", "ANSWER: Unknown.")
+    llm = ScriptedLLM("ANSWER: Colin Archer [1]", "ANSWER: Unknown.", "ANSWER: Unknown.")
     with open_index(tmp_path / "i.clew", models=models(llm=llm)) as index:
         index.add(DOCUMENTS)
         found = index.search(KNOWN, method="bm25")

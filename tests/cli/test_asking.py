@@ -314,3 +314,12 @@ def test_nothing_is_refused_anyway(clew, own_index, options):
     assert found.exit_code == 0
     assert found.stdout.startswith("Not sure: this may not answer the question.\n")
     assert re.search(r"\n  \[1\] .+\n", found.stdout)
+
+
+def test_an_answer_that_no_source_says_ends_as_a_refusal(clew, own_index):
+    """Quotes take its place, below what the LLM said."""
+    opener = with_llm(ScriptedLLM("ANSWER: The capital of Peru is Lima [1]"))
+    found = clew("ask", QUESTION, "--index", own_index, "--method", "bm25", obj=opener)
+    assert found.exit_code == 5
+    assert found.output.startswith("No source says what the LLM answered:\n  The capital of Peru")
+    assert "quoted sentences instead" in found.output

@@ -8,6 +8,7 @@ from functools import partial
 from itertools import accumulate
 
 from clew.answers.citations import CitationFinder, CitedRange, find_citations
+from clew.answers.claims import StatementReader, make_reader, verify_by_llm
 from clew.answers.context import format_context, move_to_front
 from clew.answers.differences import add_difference
 from clew.answers.how_to import quote_steps
@@ -33,7 +34,7 @@ from clew.base.types import (
     Step,
 )
 from clew.index.snapshot import Snapshot
-from clew.models import Models, Prompt, Reply
+from clew.models import LLM, Models, Prompt, Reply
 from clew.models.prompts import fill_prompt
 from clew.steps import reply_to
 from clew.text.answer_line import find_answer_line
@@ -67,6 +68,7 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
     max_tokens: int = MAX_ANSWER_TOKENS,
     min_support: float = 0.0,
     style: str = "prose",
+    verify: str = "meaning",
     on_text: OnPiece | None = None,
     on_citation: OnCitation | None = None,
 ) -> Answer:
@@ -92,9 +94,10 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
     count either. The answer has all of them, first those that were told.
     """
     support = evidence.support if min_support > 0 else None  # as an LLM is told
+    reader, unsupported = make_reader(models), tuple[str, ...]()
     asked = _PROSE if style == "prose" and evidence.prompt in _READINGS else evidence.prompt
     refuses = support is not None
-    begin = partial(_start_citing, on_citation, question, context, evidence)
+    begin = partial(_start_citing, on_citation, question, context, evidence, reader)
     writer = ProseStream(on_text or (lambda _: None), begin, len(context.passages), refuses=refuses)
     if evidence.hits and not context.passages:
         evidence = _add_note(
@@ -105,10 +108,13 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
         prompt = _build_prompt(question, context, asked, max_tokens, support)
         hear = writer.feed if on_text and asked == _PROSE else None
         reply = reply_to(models.llm, prompt, part="answer", on_text=hear)
-        answer = _build_llm_answer(question, reply, asked, context, evidence, refuses=refuses)
+        answer = _build_llm_answer(
+            question, reply, asked, context, evidence, reader, refuses=refuses
+        )
+        verifier = models.llm if verify == "llm" else None
         instead = ": quoted sentences instead" if context.passages else ""
-        note = f"the LLM gave no answer ({reply.error or 'an empty reply'}){instead}"
-        evidence = evidence if answer else _add_note(evidence, note)
+        answer, unsupported, fault = _accept_generated(answer, reply, verifier, min_support)
+        evidence = _add_note(evidence, f"{fault}{instead}") if fault else evidence
     if answer is None:
         context = quotable or context
         answer = _build_special_answer(question, context, evidence, quotes)
@@ -140,14 +146,33 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
             answer = _build_quoted(question, best, context, evidence)
             answer = replace(answer, short=short, is_unsure=bool(best) and not is_sure)
     writer.end(answer.text)
-    return answer
+    return replace(answer, unsupported=unsupported) if unsupported else answer
+
+
+def _accept_generated(
+    answer: Answer | None, reply: Reply, verifier: LLM | None, min_support: float
+) -> tuple[Answer | None, tuple[str, ...], str]:
+    """Return an LLM's answer if it may stand, else its unsupported sentences, and what is wrong."""
+    if answer is None:
+        return None, (), f"the LLM gave no answer ({reply.error or 'an empty reply'})"
+    if verifier is not None and answer.kind != "refused" and answer.evidence.prompt in _READINGS:
+        answer = verify_by_llm(answer, verifier)
+    if answer.kind != "none":
+        return answer, (), ""
+    if min_support <= 0:  # nothing is refused
+        return replace(answer, kind="generated"), (), ""
+    return None, answer.unsupported, "no source says what the LLM answered"
 
 
 def _start_citing(
-    on_citation: OnCitation | None, question: str, context: Context, evidence: Evidence
+    on_citation: OnCitation | None,
+    question: str,
+    context: Context,
+    evidence: Evidence,
+    reader: StatementReader,
 ) -> OnMarks:
     """Return a callback for an LLM's citation marks that reports the citations found."""
-    citing = CitationFinder(question, context)
+    citing = CitationFinder(question, context, reader)
 
     def hear(claim: str, marks: str) -> None:
         if on_citation is not None:
@@ -427,11 +452,19 @@ def _build_prompt(
 
 
 def _build_llm_answer(
-    question: str, reply: Reply, prompt: str, context: Context, evidence: Evidence, *, refuses: bool
+    question: str,
+    reply: Reply,
+    prompt: str,
+    context: Context,
+    evidence: Evidence,
+    reader: StatementReader,
+    *,
+    refuses: bool,
 ) -> Answer | None:
     """Return an LLM's answer with the passages that support it, and its unsupported sentences.
 
-    A `prompt` without a context asks for neither. None for a reply of no use.
+    A `prompt` without a context asks for neither. The kind is "none" where nothing supports any
+    sentence. None for a reply of no use.
     """
     written = reply.text if prompt == _PROSE else find_answer_line(reply.text)
     parts = read_prose(written, len(context.passages))
@@ -442,12 +475,13 @@ def _build_llm_answer(
         return _build_refusal(question, context, evidence)
     if prompt not in {*_READINGS, _PROSE}:
         return _build_generated(question, text, (), context, evidence)
-    result = find_citations(question, parts, context)
+    result = find_citations(question, parts, context, reader)
     for note in result.notes:
         evidence = _add_note(evidence, note)
     citations = tuple(_cite_range(each, evidence) for each in result.ranges)
     answered = _build_generated(question, text, citations, context, evidence)
-    return replace(answered, unsupported=result.unsupported)
+    kind = "none" if result.unsupported and not result.n_supported else "generated"
+    return replace(answered, kind=kind, unsupported=result.unsupported)
 
 
 def locate_citations(answer: Answer, snapshot: Snapshot) -> Answer:

@@ -128,6 +128,7 @@ class Askable:
         min_support: float = MIN_SUPPORT,
         quotes: int = MAX_QUOTES,
         style: str = "prose",
+        verify: str = "meaning",
         exact: bool = False,
         on_evidence: Callable[[Evidence], None] | None = None,
         on_text: OnPiece | None = None,
@@ -152,6 +153,7 @@ class Askable:
                 support, and may refuse by itself. 0 refuses nothing.
             quotes: Sentences that an answer without an LLM quotes, at most.
             style: How an LLM writes: "prose" in Markdown, or a "short" line.
+            verify: "llm" has the LLM list the sentences that no source says, too, by one call.
             on_evidence: Called with the evidence once it is judged. What it raises ends the
                 question before an answer is paid for.
             on_text: Called with the text, piece by piece as an LLM writes prose, any other in one
@@ -182,6 +184,7 @@ class Askable:
             min_support=min_support,
             quotes=quotes,
             style=style,
+            verify=verify,
             exact=exact,
         )
         listeners = Listeners(on_evidence=on_evidence, on_text=on_text, on_citation=on_citation)
@@ -211,7 +214,7 @@ class Askable:
         from clew.answers.proof import read_proof, verify_proof
 
         read = read_proof(proof) if isinstance(proof, str | Path) else proof
-        return verify_proof(read, self.list_snapshots())
+        return verify_proof(read, self.list_snapshots(), self.models)
 
     asearch = awaitable(search)
     aask = awaitable(ask)

@@ -1,32 +1,44 @@
 """Find which passages support an LLM's answer, and may therefore be cited.
 
 An LLM names passages by their numbers, and a document can make it name a wrong one. So each
-sentence is held against the passages that it cites: the words that it adds to the question, its
-numbers, and what it quotes. A passage that has them is kept, and so is one that leads there, having
-words of the question that the others lack. Where the passages that were named do not hold a
-sentence and another one does, that one is cited. What is cited of a passage are the sentences that
-hold it.
+sentence is held against the statements of the passages that it cites: by its meaning
+(`clew.answers.claims`), and by its numbers, names, quotations and denials as they stand
+(`clew.text.assertions`). A passage that has such a statement is kept, and so is one that leads
+there, having words of the question that the others lack. Where the passages that were named do not
+support a sentence and others do, those are cited.
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from typing import TYPE_CHECKING
 
+from clew.answers.claims import LEAST
 from clew.base.runtime.lazy import compile_re
 from clew.base.types import Context, Passage
-from clew.text.analyze import is_uncased, term_spans, terms
+from clew.text.analyze import terms
 from clew.text.answer_line import parse_numbers
+from clew.text.assertions import (
+    contradicts,
+    find_missing,
+    is_about_sources,
+    read_names,
+    read_numbers,
+)
+from clew.text.languages import find_language
 from clew.text.normalize import collapse, fold
 from clew.text.statements import statement_spans
 
-_HELD = 2 / 3  # of the words that a sentence adds to the question
-_HELD_PAIRS = 1 / 2  # where terms are pairs of characters, as in Chinese: most span two words
-_ENDING = 3  # characters at the end of a word that may be its form: "sail", "sailed"
-_MOST_SENTENCES = 3  # of a passage, for a sentence of an answer
-_STEM = 4  # characters that two forms of a word share at least
+if TYPE_CHECKING:
+    from clew.answers.claims import StatementReader
+    from clew.base.types import Table
 
-_DIGITS = compile_re(r"\d+(?:[.,]\d+)*")
+_Range = tuple[Passage, int, int]  # characters of its text
+
 _QUOTES = compile_re(r"[\"“„«](.+?\s.+?)[\"”“»]")
+_FEW = 2  # words behind the last citation of a sentence that claim nothing
+_TELLING = 4  # words of a sentence that tell its language, at least
 _SAYS_NOTHING = frozenset("yes no true false unknown none neither both".split())
 
 
@@ -46,17 +58,18 @@ class FoundCitations:
 
     ranges: tuple[CitedRange, ...]
     unsupported: tuple[str, ...]  # sentences that no passage and no table holds
+    n_supported: int  # sentences that are held
     notes: tuple[str, ...]
 
 
 def find_citations(
-    question: str, parts: Sequence[tuple[str, str]], context: Context
+    question: str, parts: Sequence[tuple[str, str]], context: Context, reader: StatementReader
 ) -> FoundCitations:
     """Return the supported citations of an answer in parts, each text with the marks behind it.
 
     Where it names no passage, each sentence is cited from the first one that supports it.
     """
-    citing = CitationFinder(question, context)
+    citing = CitationFinder(question, context, reader)
     citing.names_none = len(parts) == 1
     for claim, marks in parts[:-1]:
         citing.feed(claim, marks)
@@ -67,17 +80,21 @@ def find_citations(
 class CitationFinder:
     """Checks the citations of an answer while it is streamed, claim by claim."""
 
-    def __init__(self, question: str, context: Context) -> None:
+    def __init__(self, question: str, context: Context, reader: StatementReader) -> None:
         self.numbers: list[int] = []  # those that wait for what they are for
         self.names_none = False  # so that any passage may be cited
         self._question = question
-        self._context = context
+        self._reader = reader
         self._by_number = {passage.number: passage for passage in context.passages}
-        rows = (row for table in context.tables for row in table.rows)
-        self._rows = " ".join(chain.from_iterable(rows))
+        self._all = (*context.passages, *map(_read_table, context.tables))
+        text = "\n".join(map(_passage_text, self._all))
+        # A sentence may name what the question does, if that is anywhere.
+        self._asked = "" if find_missing(question, text, text) else question
+        self._language = find_language(text)
         self._plain = ""  # what was told, without citations
         self._ranges: dict[tuple[int, int, int], list[int]] = {}
         self._unsupported: list[str] = []
+        self._n_supported = 0
         self._notes: list[str] = []
 
     def feed(self, claim: str, marks: str) -> list[CitedRange]:
@@ -92,35 +109,85 @@ class CitationFinder:
 
     def end(self, rest: str) -> None:
         """Process the text after the last citation mark."""
-        if terms(rest) or self.numbers:
+        is_short = rest.startswith((",", ";")) and len(terms(rest)) <= _FEW  # "[2], says a book."
+        if self.numbers or (terms(rest) and not is_short):
             self._find_support(rest, self.numbers, is_marked=False)
 
     def _find_support(self, claim: str, numbers: list[int], *, is_marked: bool) -> list[CitedRange]:
         """Return the ranges that support a claim: of cited passages, else of another passage."""
         passages = [self._by_number[n] for n in numbers if n in self._by_number]
-        holders: list[Passage] = []
         holding: list[tuple[Passage, int, int, int]] = []
         for start, end in statement_spans(claim):
-            wanted = _Claim(claim[start:end], self._question)
-            matches = wanted.select_supporting(passages) or wanted.find_other(
-                self._context.passages if passages or self.names_none else ()
-            )
-            holders += matches
-            if not (matches or wanted.is_supported(self._context.passages, self._rows)):
-                self._unsupported.append(collapse(claim[start:end]))
+            sentence = claim[start:end]
+            is_said = not _says_nothing(sentence)
+            found = self._find_holding(sentence, passages)
+            if is_said and not found:
+                found = self._find_holding(sentence, self._all)
+            if is_said and not found:
+                self._unsupported.append(collapse(sentence))
+            self._n_supported += bool(found)
             place = len(self._plain) + (len(claim) if is_marked else end)
-            holding += [(p, a, b, place) for p in matches for a, b in wanted.find_ranges(p.text)]
+            if not passages:  # the first passage that supports it, if the answer names none at all
+                found = [each for each in found if self.names_none and each[0] == found[0][0]]
+            holding += [(*each, place) for each in found if each[0].number]  # a table has none
         self._plain += claim
-        self._notes += _note_unsupported(passages, holders)
-        ordered = [p for p in passages if p in holders] + [p for p in holders if p not in passages]
+        self._notes += _note_unsupported(passages, [passage for passage, *_ in holding])
+        holding.sort(key=lambda each: [*passages, each[0]].index(each[0]))
         ranges: dict[tuple[int, int, int], list[int]] = {}
-        for passage in dict.fromkeys(ordered):
-            for holder, a, b, place in holding:
-                if holder.number == passage.number:
-                    ranges.setdefault((holder.number, a, b), []).append(place)
+        for passage, a, b, place in holding:
+            ranges.setdefault((passage.number, a, b), []).append(place)
         for key, places in ranges.items():
             self._ranges.setdefault(key, []).extend(places)
         return [CitedRange(self._by_number[n], a, b, tuple(at)) for (n, a, b), at in ranges.items()]
+
+    def _find_holding(self, sentence: str, passages: Sequence[Passage]) -> list[_Range]:
+        """Return the ranges of passages that support a sentence together, none if they do not.
+
+        With them are those that lead there; a sentence that says nothing has only these.
+        """
+        if _says_nothing(sentence):
+            return self._find_leading(passages, [])
+        if self._is_translated(sentence):
+            return self._find_translated(sentence, passages)
+        score, nearest = self._reader.find_nearest(sentence, passages)
+        said = "\n".join([self._asked, *(each.text for each in nearest)])
+        whole = "\n".join([self._asked, *map(_passage_text, passages)])
+        if score < LEAST or find_missing(sentence, said, whole):
+            return []
+        folded = _fold_text(whole)
+        if not all(_fold_text(quote) in folded for quote in _QUOTES.findall(sentence)):
+            return []
+        if contradicts(sentence, nearest[0].text, said, whole):
+            return []
+        held = [p for p in passages if p in {each.passage for each in nearest}]
+        spans = {p: sorted((s.start, s.end) for s in nearest if s.passage == p) for p in held}
+        ranges = [(p, a, b) for p in held for a, b in _merge_spans(spans[p], p.text)]
+        return ranges + self._find_leading(passages, held)
+
+    def _is_translated(self, sentence: str) -> bool:
+        """Check whether a sentence is in another language than the context."""
+        language = find_language(sentence) if len(terms(sentence)) >= _TELLING else None
+        return bool(language and self._language and language != self._language)
+
+    def _find_translated(self, sentence: str, passages: Sequence[Passage]) -> list[_Range]:
+        """Return passages that have all numbers and a name of a sentence, if it has any.
+
+        Its meaning cannot be compared, and names may differ, too: "Rom", "Rome".
+        """
+        names = read_names(sentence)
+        for passage in passages:
+            text = _passage_text(passage)
+            has_name = not names or bool(names & set(terms(text)))
+            if has_name and read_numbers(sentence) <= read_numbers(text):
+                return [(passage, 0, len(passage.text))]
+        return []
+
+    def _find_leading(self, passages: Sequence[Passage], held: Sequence[Passage]) -> list[_Range]:
+        """Return what passages say of words of the question that those which hold it lack."""
+        asked, have = set(terms(self._question)), set(terms(" ".join(map(_passage_text, held))))
+        leading = [p for p in passages if asked & set(terms(_passage_text(p))) - have]
+        nearest = [(p, self._reader.find_nearest(self._question, [p])[1][:1]) for p in leading]
+        return [(p, each.start, each.end) for p, said in nearest for each in said]
 
     def collect(self, answer: str) -> FoundCitations:
         """Return all citations of the whole `answer`."""
@@ -128,99 +195,23 @@ class CitationFinder:
         for (number, a, b), at in self._ranges.items():
             places = dict.fromkeys(max(0, min(each, len(answer))) for each in at)
             ranges.append(CitedRange(self._by_number[number], a, b, tuple(places)))
-        unheld = tuple(self._unsupported)
-        return FoundCitations(tuple(ranges), unheld, tuple(dict.fromkeys(self._notes)))
+        notes = tuple(dict.fromkeys(self._notes))
+        return FoundCitations(tuple(ranges), tuple(self._unsupported), self._n_supported, notes)
 
 
 def _note_unsupported(passages: Sequence[Passage], holders: Sequence[Passage]) -> Iterator[str]:
     """Yield notes on cited passages that do not support the claim, and on those that do."""
     wrong = [f"[{p.number}]" for p in passages if p not in holders]
-    right = [f"[{p.number}]" for p in holders if p not in passages]
+    right = dict.fromkeys(f"[{p.number}]" for p in holders if p not in passages)
     if wrong:
         instead = f": {', '.join(right)} is cited instead" if right else ": it is not cited"
         yield f"the LLM named {', '.join(wrong)} for what they do not say{instead}"
 
 
-class _Claim:
-    """A sentence of an answer, reduced to the words that are not in the question."""
-
-    def __init__(self, sentence: str, question: str) -> None:
-        self._question_terms = set(terms(question))
-        spans = {term: sentence[start] for term, start, _ in term_spans(sentence)}
-        new = spans.keys() - self._question_terms - _SAYS_NOTHING
-        self._new = {term: spans[term].islower() for term in new}  # whether a form will do
-        self._numbers = set(_DIGITS.findall(sentence)) - set(_DIGITS.findall(question))
-        self._least = _HELD_PAIRS if is_uncased(sentence) else _HELD
-        self._quotes = [_fold_text(quote) for quote in _QUOTES.findall(sentence)]
-
-    def select_supporting(self, passages: Sequence[Passage]) -> list[Passage]:
-        """Return the passages that together support the sentence, or link to its support."""
-        texts = {passage.number: _passage_text(passage) for passage in passages}
-        words = {number: self._shared_words(text) for number, text in texts.items()}
-        held: set[str] = set()
-        holding: list[Passage] = []
-        for passage in sorted(passages, key=lambda p: -len(words[p.number])):
-            if words[passage.number] - held:
-                holding.append(passage)
-                held |= words[passage.number]
-        if self._new and not self._stands_in(" ".join(texts[p.number] for p in holding)):
-            return []
-        have = set(terms(" ".join(texts[p.number] for p in holding)))
-        leading = [p for p in passages if self._question_terms & set(terms(texts[p.number])) - have]
-        return [p for p in passages if p in holding or p in leading]
-
-    def find_ranges(self, text: str) -> list[tuple[int, int]]:
-        """Return the sentences of a passage that support the claim or link to its support.
-
-        They are as few as have what the passage has of it, in their order; neighbours are one
-        range. It is the whole text where no sentence of it has a word of the answer or question.
-        """
-        spans = statement_spans(text)
-        own = [
-            self._shared_words(text[a:b]) | self._numbers.intersection(_DIGITS.findall(text[a:b]))
-            for a, b in spans
-        ]
-        overlaps = [len(self._question_terms.intersection(terms(text[a:b]))) for a, b in spans]
-        quoted = [sum(quote in _fold_text(text[a:b]) for quote in self._quotes) for a, b in spans]
-        wanted = set().union(*own)
-        rows: list[int] = []
-        have: set[str] = set()
-        while len(rows) < _MOST_SENTENCES:
-            rest = [i for i in range(len(spans)) if i not in rows]
-            gains = [(quoted[i], len(own[i] - have), overlaps[i], -i) for i in rest]
-            best = -max(gains, default=(0, 0, 0, 0))[-1]
-            if not rest or not (own[best] - have or (not rows and overlaps[best] + quoted[best])):
-                break
-            rows.append(best)
-            have |= own[best]
-            is_enough = len(have) >= self._least * len(wanted)
-            if is_enough and not (wanted & self._numbers) - have:
-                break
-        return _merge_spans([spans[i] for i in sorted(rows)], text) or [(0, len(text))]
-
-    def find_other(self, passages: Sequence[Passage]) -> list[Passage]:
-        """Return the first passage that alone supports the sentence, or None."""
-        return [p for p in passages if self._new and self._stands_in(_passage_text(p))][:1]
-
-    def is_supported(self, passages: Sequence[Passage], rows: str) -> bool:
-        """Check whether a passage or table rows support the sentence; true if it claims nothing."""
-        return not self._new or any(map(self._stands_in, [*map(_passage_text, passages), rows]))
-
-    def _stands_in(self, text: str) -> bool:
-        if not self._numbers <= set(_DIGITS.findall(text)):
-            return False
-        if not all(quote in _fold_text(text) for quote in self._quotes):
-            return False
-        return len(self._shared_words(text)) >= self._least * len(self._new)
-
-    def _shared_words(self, text: str) -> set[str]:
-        """Return the claim's new words found in a text; names and numbers must match verbatim."""
-        have = set(terms(text))
-        return {
-            word
-            for word, may_vary in self._new.items()
-            if word in have or (may_vary and any(_same_stem(word, each) for each in have))
-        }
+def _says_nothing(sentence: str) -> bool:
+    """Check whether a sentence claims nothing: "Yes", a heading, or what leads to a list."""
+    is_lead = sentence.endswith(":") or sentence.startswith("#")
+    return is_lead or is_about_sources(sentence) or not set(terms(sentence)) - _SAYS_NOTHING
 
 
 def _merge_spans(spans: Sequence[tuple[int, int]], text: str) -> list[tuple[int, int]]:
@@ -234,15 +225,24 @@ def _merge_spans(spans: Sequence[tuple[int, int]], text: str) -> list[tuple[int,
     return ranges
 
 
-def _same_stem(one: str, other: str) -> bool:
-    """Check whether two words differ only in their endings."""
-    n_shared = max(_STEM, max(len(one), len(other)) - _ENDING)
-    return len(one) >= n_shared and one[:n_shared] == other[:n_shared]
-
-
 def _passage_text(passage: Passage) -> str:
     return f"{passage.head}\n{passage.text}"
 
 
 def _fold_text(text: str) -> str:
     return collapse(fold(text))
+
+
+def _read_table(table: Table) -> Passage:
+    """Return the rows of a table as a passage that cannot be cited: number 0."""
+    rows = "\n".join(map(" ".join, table.rows))
+    return Passage(
+        number=0,
+        chunk_id="",
+        document_id="",
+        title="",
+        source="",
+        start=0,
+        end=len(rows),
+        text=rows,
+    )

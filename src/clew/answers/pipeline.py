@@ -239,6 +239,7 @@ def answer_from(
             min_support=question.min_support,
             quotes=question.quotes,
             style=question.style,
+            verify=question.verify,
             on_text=listeners.on_text,
             on_citation=listeners.on_citation,
         )

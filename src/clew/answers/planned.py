@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from clew.answers import pipeline
+from clew.answers.claims import VERDICT_TOKENS
 from clew.base.types import QuestionPlan
 from clew.errors import BudgetSpent, InputError
 from clew.models.budget import Budget
@@ -56,6 +57,10 @@ def plan_question(question: Question, source: Askable) -> QuestionPlan:
         question, source, pipeline.NO_LISTENERS, replace(models, llm=unpaid)
     )
     missing = list(unpaid.missing.values())
+    if (
+        question.verify == "llm" and missing and missing[-1].part == "answer"
+    ):  # of much the same text
+        missing.append(replace(missing[-1], max_tokens=VERDICT_TOKENS))
     completion = sum(prompt.max_tokens for prompt in missing)
     later = sum(prompt.max_tokens for prompt in missing[:-1])
     prompts = sum(_count_tokens(llm, prompt) for prompt in missing) + later

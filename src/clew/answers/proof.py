@@ -17,6 +17,7 @@ import numpy as np
 
 from clew.algo.topk import positive_top_k
 from clew.answers.citations import find_citations
+from clew.answers.claims import StatementReader, make_reader
 from clew.answers.quotes import REST_UNKNOWN, compose_quote
 from clew.base.proofs import Proof, ProvedQuote, Verified, VerifiedQuote
 from clew.base.types import Answer, Context, Document, Passage
@@ -25,6 +26,7 @@ from clew.text.analyze import terms
 
 if TYPE_CHECKING:
     from clew.index.snapshot import Snapshot
+    from clew.models import Models
 
 _MOST_CHUNKS = 20  # in whose documents a quote is looked for that its own lacks
 
@@ -100,12 +102,12 @@ def read_proof(path: str | Path) -> Proof:
         raise InputError(f"{path} holds no proof of an answer, {is_written}: {error}") from error
 
 
-def verify_proof(proof: Proof, snapshots: Sequence[Snapshot]) -> Verified:
+def verify_proof(proof: Proof, snapshots: Sequence[Snapshot], models: Models) -> Verified:
     """Return for each quote of a proof whether it is in the documents of the given generations."""
     documents = _find_documents((each.document_id for each in proof.quotes), snapshots)
     hashes = {name: hash_text(each.text) for name, each in documents.items()}
     quotes = tuple(_verify_quote(each, documents, hashes, snapshots) for each in proof.quotes)
-    unsupported = tuple(_find_unsupported(proof))
+    unsupported = tuple(_find_unsupported(proof, make_reader(models)))
     return Verified(
         question=proof.question,
         text=proof.text,
@@ -168,7 +170,7 @@ def _find_candidates(quote: str, snapshots: Sequence[Snapshot]) -> Iterator[Docu
         yield from snapshot.documents(list(dict.fromkeys(owners)))
 
 
-def _find_unsupported(proof: Proof) -> Iterator[str]:
+def _find_unsupported(proof: Proof, reader: StatementReader) -> Iterator[str]:
     """Yield the sentences of a proof's answer that none of its quotes supports."""
     is_quoted = proof.kind in {"quoted", "partial"}
     if is_quoted:
@@ -184,7 +186,7 @@ def _find_unsupported(proof: Proof) -> Iterator[str]:
     counted = proof.text.splitlines()[1:] if proof.kind == "counted" else None
     own = () if is_quoted else (proof.text,)
     for text in (proof.short, *own) if counted is None else counted:
-        yield from find_citations(proof.question, [(text, "")], context).unsupported
+        yield from find_citations(proof.question, [(text, "")], context, reader).unsupported
 
 
 def _build_passage(proved: ProvedQuote) -> Passage:

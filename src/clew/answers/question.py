@@ -101,6 +101,12 @@ class Question:
         "--style prose|short",
         "answer",
     )
+    verify: str = _answered(
+        "meaning",
+        "How sentences of an LLM are checked: by meaning, or by one more call as well.",
+        "--verify meaning|llm",
+        "answer",
+    )
 
     def __post_init__(self) -> None:
         check_text(self.text)

@@ -730,7 +730,9 @@ class Answer(Shown):
     citations: tuple[Citation, ...]
     context: Context
     evidence: Evidence
-    unsupported: tuple[str, ...] = ()  # sentences of an LLM that nothing in the context holds
+    # Sentences of an LLM that no source says. Where they are all of its answer, the kind is not
+    # "generated": quotes take its place.
+    unsupported: tuple[str, ...] = ()
     short: ShortAnswer | None = None  # of a quoted or counted answer, where likely enough
     is_unsure: bool = False  # the quotes are less likely than not to answer
     usage: Usage = field(default_factory=Usage)
@@ -744,8 +746,8 @@ class Answer(Shown):
         )
         if self.short is not None:
             head += paragraph(f"{self.short.text} {self.short.note}".rstrip(), strong=True)
-        missing = "".join(paragraph(f"Not in the documents: {each}") for each in self.unsupported)
-        return head + missing + paragraph(f"{self.kind}, by {self.evidence.method}") + cited
+        missing = "".join(paragraph(f"No source says: {each}") for each in self.unsupported)
+        return missing + head + paragraph(f"{self.kind}, by {self.evidence.method}") + cited
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

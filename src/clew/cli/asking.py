@@ -63,7 +63,8 @@ def run_ask(  # noqa: PLR0913 -- one argument for each option
     characters. A repeated question costs nothing. On a terminal an LLM's answer is streamed.
 
     If nothing in the index seems to answer QUESTION, the nearest passages are shown instead, and
-    the exit status is 5.
+    the exit status is 5. So it is where no source says any of an LLM's answer: then quotes are
+    shown.
     """
     for path in (history, proof):
         _check_writable(path)
@@ -78,7 +79,8 @@ def run_ask(  # noqa: PLR0913 -- one argument for each option
     _keep_turn(history, question, answer.text)
     if proof is not None:
         _write_file(proof, f"{to_json(proved)}\n", "w")
-    if answer.kind in {"partial", "refused"}:
+    is_replaced = answer.unsupported and answer.kind != "generated"  # by quotes
+    if answer.kind in {"partial", "refused"} or is_replaced:
         sys.exit(REFUSED)
 
 

@@ -53,17 +53,14 @@ def render_answer(answer: types.Answer, *, is_written: bool = False) -> str:
     Of one that was refused, the nearest passages. The text is left out where it `is_written`.
     """
     end = [*_render_notes(answer.evidence), *render_costs(answer.usage)]
-    if answer.kind == "refused":
-        return "\n\n".join([*_render_text(answer), *_render_nearest(answer.evidence), *end])
     unsupported = [wrap_text(each, first="  ", rest="  ") for each in answer.unsupported]
-    if unsupported:  # what nothing that was found holds
-        unsupported = ["\n".join([bold("Not in the documents"), *unsupported])]
-    blocks = [
-        *(() if is_written else _render_text(answer)),
-        *unsupported,
-        *render_citations(answer),
-        *_render_others(answer),
-    ]
+    if unsupported:
+        what = "" if answer.kind == "generated" else " what the LLM answered"
+        unsupported = ["\n".join([bold(f"No source says{what}:"), *unsupported])]
+    text = [] if is_written else list(_render_text(answer))
+    if answer.kind == "refused":
+        return "\n\n".join([*text, *unsupported, *_render_nearest(answer.evidence), *end])
+    blocks = [*unsupported, *text, *render_citations(answer), *_render_others(answer)]
     return "\n\n".join([*blocks, *end])
 
 

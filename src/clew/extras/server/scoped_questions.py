@@ -155,7 +155,7 @@ class Scoped:
 
     def verify(self, proof: Proof) -> Verified:
         """Verify a proof against the documents visible to the caller."""
-        verified = verify_proof(proof, self.list_snapshots())
+        verified = verify_proof(proof, self.list_snapshots(), self.askable.models)
         if self.caller.may("admin"):
             return verified
         return replace(verified, quotes=hide_sources(verified.quotes))

@@ -238,12 +238,12 @@ def ask(
     note = f" ({short.note})" if short is not None and short.note else ""
     text = f"{UNSURE}\n{answer.text}" if answer.is_unsure else answer.text
     return {
+        "unsupported": list(answer.unsupported),  # above what it warns of
         "answer": REFUSAL if answer.kind == "refused" else text,
         "kind": answer.kind,
         "citations": list(_cite(place, scoped.name, answer)),
         "short": "" if short is None else f"{short.text}{note}",
         "support": answer.evidence.support,
-        "unsupported": list(answer.unsupported),
         "notes": list(answer.evidence.notes),
         "cost_usd": answer.usage.cost_usd,
     }

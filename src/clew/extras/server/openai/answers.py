@@ -125,7 +125,7 @@ def read_question(
 
 async def answer_complete(call: Call, chat: ChatQuestion) -> StreamedAnswer:
     """Return the complete answer."""
-    async for each in answer_events(call, chat):
+    async for each in answer_events(call, chat, is_streamed=False):
         if isinstance(each, StreamedAnswer):
             return each
     raise AssertionError  # the last event is always the whole answer
@@ -155,7 +155,7 @@ async def stream_answer(
 
 
 async def answer_events(
-    call: Call, chat: ChatQuestion
+    call: Call, chat: ChatQuestion, *, is_streamed: bool = True
 ) -> AsyncIterator[str | Evidence | StreamedAnswer]:
     """Yield the evidence, pieces of the text, and finally the complete answer."""
     index, method = forms.parse_model(call, chat.model)
@@ -178,8 +178,8 @@ async def answer_events(
             question,
             Listeners(
                 on_evidence=partial(tell, "evidence"),
-                on_text=partial(tell, "text"),
-                on_citation=partial(tell, "citation"),
+                on_text=partial(tell, "text") if is_streamed else None,
+                on_citation=partial(tell, "citation") if is_streamed else None,
             ),
         )
         tell("answer", answer)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from clew.base.types import UNSURE, Answer, Citation, Passage, ShortAnswer
@@ -120,10 +120,13 @@ def compose_rest(
         placed += [PlacedMark(of_range[key], a, b) for key, a, b in sent.spans if key in of_range]
         rest, more = _add_marks(answer.text, sent, dict(zip(cited, citations, strict=True)))
         placed += more
+    if answer.unsupported:  # above what it is about, unless that was told already
+        warning = f"No source says: {' '.join(f'“{one}”' for one in answer.unsupported)}"
+        rest = f"{rest}\n\n{warning}" if sent.n_told else f"{warning}\n\n{rest}"
+        moved = 0 if sent.n_told else len(warning) + 2
+        placed = [replace(each, start=each.start + moved, end=each.end + moved) for each in placed]
     if not placed and form != "none":
         placed = list(find_marks(cited, rest, sent.n_told))
-    if answer.unsupported:
-        rest += "\n\nNot in the documents: " + " ".join(f"“{one}”" for one in answer.unsupported)
     if form == "markdown" and cited:
         rest += _SOURCES + "\n".join(map(_write_line, cited))
     return rest, () if form == "none" else tuple(cited), placed

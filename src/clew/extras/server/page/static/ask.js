@@ -171,16 +171,17 @@ function newTurn(index, question, body, address) {
     answer.citations.forEach((each) => { each.title = titles.get(each.number) || ""; });
     fill(status);
     const none = isNone(answer);
+    const what = answer.kind === "generated" ? "No source says" : "No source says what the LLM answered";
+    const unsupported = answer.unsupported.length ? h("div.unsupported", {}, h("b", {}, what), h("ul", {}, answer.unsupported.map((each) => h("li", { dir: "auto" }, each)))) : null;
     if (none) {
       node.classList.add("none");
-      fill(text, h("p.nothing", {}, "Nothing in these documents answers this."),
+      fill(text, unsupported, h("p.nothing", {}, "Nothing in these documents answers this."),
         answer.kind === "refused" && answer.text ? h("p", { dir: "auto" }, answer.text) : null,
         h("p.hint", {}, evidence.hits.length ? "Rephrase the question, choose another method, or add documents." : "Rephrase the question, or add documents."));
       announce("Nothing in these documents answers this");
     } else {
-      fill(text, answerText(answer, open));
-      fill(sources, answer.citations.length && !isQuoted(answer) ? sourceList(answer, open) : null,
-        answer.unsupported.length ? h("div.unsupported", {}, h("b", {}, "Not in the documents"), h("ul", {}, answer.unsupported.map((each) => h("li", { dir: "auto" }, each)))) : null);
+      fill(text, unsupported, answerText(answer, open));
+      fill(sources, answer.citations.length && !isQuoted(answer) ? sourceList(answer, open) : null);
       announce(`Answered, with ${count(answer.citations.length, "source")}`);
     }
     const { usage } = answer;
