@@ -506,7 +506,10 @@ def locate_citation(document: Document, citation: Citation) -> Citation:
     page, last_page = document.pages_of(citation.start, citation.end)
     section = document.section_at(citation.start)
     line = document.line_at(citation.start)
-    above = find_above(document.text, citation.start, document.headings) or (0, 0)
+    above = find_above(document.text, citation.start, document.headings, document.body_start) or (
+        0,
+        0,
+    )
     return replace(
         citation,
         section=section,

@@ -89,11 +89,16 @@ def statement_spans(text: str, start: int = 0, splitter: Splitter = NUPUNKT) -> 
     return [(each.start, each.end) for each in find_statements(text, start, splitter)]
 
 
-def find_above(text: str, place: int, headings: Sequence[Headed] | None = None) -> Span | None:
-    """Return the context of the statement at a position, None if it is a heading."""
+def find_above(
+    text: str, place: int, headings: Sequence[Headed] | None = None, start: int = 0
+) -> Span | None:
+    """Return the context of the statement at a position of text[start:], None if it is a heading.
+
+    What stands before `start`, such as the title of a document, is none.
+    """
     if (table := find_table(text, place)) and table.n_head:
         return table.rows[0][0], table.rows[table.n_head - 1][1]
-    begin = text.rfind("\n\n", 0, max(place - NEAR, 0)) + 1
+    begin = max(text.rfind("\n\n", 0, max(place - NEAR, 0)) + 1, start)
     if headings is not None:
         inside = (h for h in headings if begin <= h.start < place + NEAR)
         headings = [_Moved(h.start - begin, h.level, h.title) for h in inside]
