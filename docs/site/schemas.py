@@ -18,7 +18,7 @@ from clew.api import adding
 from clew.base.proofs import Proof, Verified
 from clew.base.types import Answer, Changes, Evidence, Exported, Plan, Theme, VocabularyEntry
 from clew.cli import main
-from clew.cli.config import PRICES, list_names
+from clew.cli.config import PRICES, SCHEMA, list_names
 from clew.extras.wire.about import MethodView
 from clew.index.adding import AddReport
 from clew.index.extract import ExtractionReport
@@ -197,6 +197,13 @@ def describe_settings(program: click.Group = main) -> Schema:
         "type": "object",
         "description": "Dollars per million tokens, of prompts and of completions, by model.",
         "additionalProperties": price,
+    }
+    about = {"description": {"type": "string"}, "examples": {"type": "array"}}
+    definition = {"anyOf": [{"type": "string"}, _describe_table(about)]}
+    types = {"type": "object", "additionalProperties": definition}
+    flags = {name: {"type": "boolean"} for name in ("strict", "validity")}
+    tables[SCHEMA] = _describe_table({"entities": types, "relations": types, **flags}) | {
+        "description": "What an LLM is asked for: types of entities and relations, with definitions"
     }
     # A name may be an option of all commands and a command: `index` is both.
     properties = {

@@ -107,8 +107,8 @@ def test_options_of_index(clew, articles, tmp_path):
     result = clew("index", articles, "--triples", "cooccurrence", "--core", 0.5)
     assert result.exit_code == 1
     assert result.stderr == (
-        "clew: a core needs triples by an LLM, but triples are set to 'cooccurrence': ask for "
-        "llm instead, or leave the core out\n"
+        "clew: core is about triples by an LLM, but triples are set to 'cooccurrence': use llm, or "
+        "leave core out\n"
     )
 
 

@@ -90,6 +90,9 @@ def test_every_option_is_shown_on_demand(place, clew):
     known = values(clew)
     assert known["ask.price"][0] == ["gpt-x=0.15,0.6"]
     assert known["index.price"][0] == ["gpt-x=0.15,0.6"]
+    found = place('[schema.entities]\nship = "a vessel"\n')
+    known = values(clew)
+    assert known["index.schema"] == known["plan.schema"] == (str(found), str(found))
 
 
 @pytest.mark.parametrize(
@@ -110,6 +113,17 @@ def test_what_is_wrong(place, clew, text, reason):
     assert reason in result.stderr
     assert "Traceback" not in result.stderr
     assert str(path) in result.stderr or result.exit_code == 2
+
+
+def test_a_schema_is_read_of_its_table(place, clew):
+    """Before anything is read; what is wrong is named by its key and file."""
+    path = place("[schema.entities]\nship = 3\n")
+    result = clew("index", "a.md")
+    assert result.exit_code == 1
+    assert f"{path}: schema.entities.ship must be a table, not 3" in " ".join(result.stderr.split())
+    assert clew("index", "a.md", "--schema", "none.toml").stderr.count("none.toml cannot be read")
+    place('[schema.entities]\nship = "a vessel"\n')
+    assert clew("index", "a.md").exit_code == 0
 
 
 @pytest.mark.parametrize(

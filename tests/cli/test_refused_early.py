@@ -95,11 +95,14 @@ def test_index_embeds_nothing_in_vain(clew, articles, options, message):
     assert embedder.n_read == 0
 
 
-def test_other_entities_are_refused_before_new_documents_are_read(spent, articles, tmp_path):
+def test_a_wrong_schema_is_refused_before_new_documents_are_read(spent, articles, tmp_path):
     assert spent("index", articles, "--into", "i.clew", *LLM)[0].exit_code == 0
     (tmp_path / "new.md").write_text("The Gjoa sailed with Amundsen.", encoding="utf-8")
-    result, calls, texts = spent("index", tmp_path / "new.md", "--into", "i.clew", *TERMS)
-    assert "use the former, or index into a new folder" in result.stderr
+    types = tmp_path / "types.toml"
+    types.write_text("[schema.entities]\nship = 3\n", encoding="utf-8")
+    command = ("index", tmp_path / "new.md", "--into", "i.clew", *LLM, "--schema", types)
+    result, calls, texts = spent(*command)
+    assert "schema.entities.ship must be a table, not 3" in result.stderr
     assert (result.exit_code, calls, texts) == (1, 0, 0)
 
 

@@ -165,9 +165,9 @@ def test_a_plan_has_the_rounds(tmp_path):
 @pytest.mark.parametrize(
     ("wish", "said"),
     [
-        ({"triples": "cooccurrence"}, "gleanings apply to triples by an LLM, .*'cooccurrence'"),
-        ({}, "gleanings apply to triples by an LLM"),
-        ({"triples": "llm", "entities": "statistical"}, "statistical ones are counted"),
+        ({"triples": "cooccurrence"}, "gleanings is about triples by an LLM, .*'cooccurrence'"),
+        ({}, "gleanings is about triples by an LLM"),
+        ({"triples": "llm", "entities": "statistical"}, "statistical entities are counted"),
         ({"triples": "llm", "gleanings": -1}, "'gleanings' is a whole number, at least 0"),
     ],
 )

@@ -12,7 +12,7 @@ from clew import methods, steps, testing
 from clew.algo import coding
 from clew.answers.method import build_method
 from clew.api import open_index
-from clew.base.types import ENTITY_TYPES, GRAPH, IMPORTED, SOURCES, UNITS, Document
+from clew.base.types import GRAPH, IMPORTED, SOURCES, UNITS, Document
 from clew.errors import InputError, RecipeMismatch, UnreadableSource
 from clew.index import adding, choose, graph
 from clew.index import recipe as recipes
@@ -22,6 +22,7 @@ from clew.index.generation import compact, open_snapshot
 from clew.index.layers.subjects import line_windows
 from clew.index.store import schema, segments
 from clew.index.store.embedded import EmbeddedStore
+from clew.steps.entity_types import find_types
 from clew.text import tokens
 from clew.text.chunking import Chunking
 from tests import snapshots
@@ -119,7 +120,7 @@ def test_described_entities(store, folder):
     snapshot = open_snapshot(store)
     assert snapshot.layer("profile").texts([0, 1]) == ["A polar ship. Of oak.", "A capital."]
     layer = snapshot.layer("entity")
-    types = [ENTITY_TYPES[t] for t in layer.columns["type"][layer.rows(["fram", "vardø"])]]
+    types = find_types(snapshot, layer.rows(["fram", "vardø"]))
     assert types == ["product", "place"]
     snapshot.close()
 

@@ -9,11 +9,11 @@ import pytest
 
 import clew
 from clew.base.types import FALLBACK, GRAPH, LLM_MADE
-from clew.errors import InputError, RecipeMismatch
+from clew.errors import InputError
 from clew.index.choose import Wanted
 from clew.index.extract import extract_triples, run_extractions
 from clew.index.generation import open_snapshot
-from clew.index.layers.relations import TermSettings, statistical_terms
+from clew.index.layers.salient import TermSettings, statistical_terms
 from clew.index.layers.statistical import STATISTICAL, statistical_entities
 from clew.methods.agrag import Agrag
 from clew.models import Reply
@@ -223,13 +223,19 @@ def test_what_is_cached_follows_the_recipe(tmp_path):
     ],
     ids=["to its own", "to statistical", "to fewer words"],
 )
-def test_one_index_has_one_kind_of_entities(store, first, then):
-    """Other entities are refused where an LLM has read, and the index stays as it is."""
-    run(store, Reads(), first)
-    before = triples_of(store), store.note("wanted"), dict(store.recipe)
-    with pytest.raises(RecipeMismatch, match="index into a new folder"):
-        run(store, Reads(), then)
-    assert (triples_of(store), store.note("wanted"), dict(store.recipe)) == before
+def test_other_entities_are_another_extraction(store, tmp_path, first, then):
+    """All chunks are read anew for them, and nothing is paid for where the ledger has it."""
+    ledger, chat = Ledger(tmp_path / "calls.sqlite"), ReadsChat()
+    llm = recorded(chat, ledger)
+    n = run(store, llm, first, ledger=ledger).n_chunks
+    before = triples_of(store), dict(store.recipe)
+    assert run(store, llm, then, ledger=ledger).n_chunks == n
+    assert triples_of(store) != before[0]
+    assert TermSettings.from_recipe(store.recipe) == then.terms
+    asked = chat.n_asked
+    assert run(store, llm, first, ledger=ledger).n_chunks == n
+    assert (triples_of(store), dict(store.recipe)) == before
+    assert chat.n_asked == asked
 
 
 def test_nothing_extracted_is_nothing_settled(store):
@@ -279,9 +285,9 @@ def test_a_plan_is_the_bill(tmp_path, share):
 def test_wishes_that_cannot_be(tmp_path):
     """The message says what is missing."""
     with clew.open(tmp_path / "i", models=models(llm=Reads())) as index:
-        with pytest.raises(InputError, match="entities apply to triples by an LLM"):
+        with pytest.raises(InputError, match="entities is about triples by an LLM"):
             index.add(NOTES, triples="cooccurrence", entities="statistical")
-        with pytest.raises(InputError, match="ask for entities='statistical'"):
+        with pytest.raises(InputError, match="use entities='statistical'"):
             index.add(NOTES, triples="llm", entity_words=2)
         with pytest.raises(InputError, match="'entities' is one of llm, statistical, not 'mine'"):
             index.add(NOTES, triples="llm", entities="mine")

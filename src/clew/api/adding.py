@@ -427,14 +427,14 @@ class Adding(OpenIndex):
         store = self._find_store()
         chunking = plan.choose_chunking(store, self._settings)
         wanted = merge_requested({**self._read_note(NOTE), "triples": "llm"}, options.extraction)
-        corpus = plan.build_corpus(documents, chunking, wanted.terms)
+        corpus = plan.build_corpus(documents, chunking, wanted.form)
         if not len(corpus.texts):
             raise InputError(f"there are no documents to plan for in {describe_source(source)}")
         if store is not None:
             corpus = plan.rank_corpus(corpus, self.snapshot())
         llm = self._load_llm(options.budget)
         ledger = self._ledger if self._ledger.exists() else None
-        memory = ReplyMemory.from_llm(ledger, llm, gleanings=wanted.gleanings)
+        memory = ReplyMemory.from_llm(ledger, llm, wanted, corpus.listed)
         estimate = plan.plan_extraction(corpus, llm, memory, core=options.core)
         if options.batch:
             estimate = plan.price_batches(estimate, llm.price if llm else None)

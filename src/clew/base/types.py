@@ -12,6 +12,7 @@ from typing import Any
 
 from clew.base.display.shown import Shown, paragraph, table
 from clew.text.apparatus import apparatus_kind, kind_in_heading
+from clew.text.dates import format_day
 from clew.text.lines import file_place, line_at
 from clew.text.normalize import title_head
 from clew.text.sections import SEPARATOR, format_head, page_at, page_range, section_at, sections_at
@@ -145,6 +146,20 @@ class Mention:
     label: str
 
 
+@dataclass(frozen=True, slots=True)
+class Validity:
+    """When a text says that a triple holds: numbers of `text.dates.read_day`, 0 for unsaid."""
+
+    valid_from: int = 0
+    valid_to: int = 0
+    stated_on: int = 0
+
+    def __str__(self) -> str:
+        """Return the time in words: "from 2019 until 2023", "as of 2024-05"."""
+        days = {"from": self.valid_from, "until": self.valid_to, "as of": self.stated_on}
+        return " ".join(f"{word} {format_day(day)}" for word, day in days.items() if day)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Triple:
     """A statement about two entities, as it was extracted from one text."""
@@ -154,9 +169,11 @@ class Triple:
     object: str
     description: str = ""  # a sentence that says it, where the extractor gives one
     strength: int = 1  # 1 to 10, the extractor's own
+    validity: tuple[Validity, ...] = ()  # the times at which it holds, where the text says so
 
 
-# What an extraction may say an entity is. It is stored as its place here.
+# What an extraction may say an entity is, without a schema. It is stored as its place here; types
+# of a user's schema come behind these, as the recipe lists them.
 ENTITY_TYPES = (
     "other", "person", "organization", "place", "work", "event", "product", "date", "concept",
 )  # fmt: skip
@@ -170,7 +187,7 @@ class Described:
     """An entity with the description found in one text."""
 
     name: str
-    type: str = "other"  # one of `ENTITY_TYPES`
+    type: str = "other"  # one of `ENTITY_TYPES`, or of a user's schema
     description: str = ""
 
 

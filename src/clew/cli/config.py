@@ -16,6 +16,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from clew.base.runtime.toml import read_toml
 from clew.cli.plain import align, bold, dim, one_line, print_result
 from clew.errors import InputError, suggest
 
@@ -27,7 +28,7 @@ _TRUSTED = frozenset(
     "answer_llm embedder home host hosts judge llm oidc oidc_claim oidc_client oidc_keys"
     " proxies reader reranker tagger web".split()
 )
-PRICES = "prices"
+PRICES, SCHEMA = "prices", "schema"
 _SOURCES = {
     ParameterSource.COMMANDLINE: "command line",
     ParameterSource.ENVIRONMENT: "environment",
@@ -85,8 +86,10 @@ def _user_folder() -> Path:
 
 def _read_options(path: Path, program: click.Group) -> Iterator[tuple[str, str, Any]]:
     """Yield the command, option and value of each line of a settings file."""
-    tables = _parse_file(path)
+    tables = read_toml(path)
     prices = tables.pop(PRICES, {})
+    if isinstance(tables.get(SCHEMA), Mapping):  # the file itself is what the option names
+        tables[SCHEMA] = str(path)
     shared = {name: value for name, value in tables.items() if not isinstance(value, Mapping)}
     options = {
         name: {written: str(param.name) for written, param in list_names(command).items()}
@@ -104,7 +107,8 @@ def _read_options(path: Path, program: click.Group) -> Iterator[tuple[str, str, 
         if command in shared:
             continue
         if command not in options:
-            raise InputError(f"{path}: {_explain_unknown(command, [*options, PRICES], 'table')}")
+            known = [*options, PRICES, SCHEMA]
+            raise InputError(f"{path}: {_explain_unknown(command, known, 'table')}")
         for name, value in table.items():
             option = options[command][_find_option(name, list(options[command]), path, command)]
             _check_trust(path, option)
@@ -112,17 +116,6 @@ def _read_options(path: Path, program: click.Group) -> Iterator[tuple[str, str, 
     if prices:
         priced = tuple(_write_price(path, model, each) for model, each in prices.items())
         yield from ((command, "priced", priced) for command, n in options.items() if "price" in n)
-
-
-def _parse_file(path: Path) -> dict[str, Any]:
-    import tomllib
-
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise InputError(f"{path} is not TOML: {error}") from error
 
 
 def list_names(command: click.Command) -> dict[str, click.Option]:

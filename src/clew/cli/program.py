@@ -131,6 +131,7 @@ HEADINGS: Mapping[str, str] = {
     "How it is cut and embedded": "chunk_size chunk_overlap subchunk_depth splitter "
     "vectors vector_bits unit_bits token_bits papers embedder tagger",
     "What is extracted": "vocabulary",
+    "What the LLM is asked for": "",
     "Which data set": "dataset corpus",
     "Which questions": "split limit sample",
     "How it is searched": "ask method names chunks given grids reranker filters as_of dated",

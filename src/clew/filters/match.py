@@ -17,7 +17,7 @@ from clew.errors import InputError
 from clew.filters.expressions import AllOf, AnyOf, Comparison, Filter, Not, ValidOn, quote_name
 from clew.filters.validity import mark_valid
 from clew.index.snapshot import Snapshot
-from clew.text.dates import Period, parse_period
+from clew.text.dates import Period, parse_period, read_day
 
 OWN = ("id", "source", "title")  # fields that every document has
 
@@ -31,13 +31,23 @@ def find_rows(snapshot: Snapshot, where: Filter) -> NDArray[np.int64]:
 
 
 def select_documents(snapshot: Snapshot, where: Filter) -> Snapshot:
-    """Return the snapshot restricted to documents that match a filter."""
-    rows = find_rows(snapshot, where)
+    """Return the snapshot restricted to documents that match a filter.
+
+    Where it asks for a date (`valid on`), without triples that are known not to hold then.
+    """
+    rows, during = find_rows(snapshot, where), find_time(where)
     if not len(rows):
         raise InputError(f"no document matches the filter {str(where)!r:.200}: see 'clew list'")
-    if len(rows) == len(snapshot.document_layer) or snapshot.among is None:
+    is_whole = len(rows) == len(snapshot.document_layer)
+    if snapshot.among is None or (is_whole and not (during and snapshot.triples.validity)):
         return snapshot
-    return snapshot.among(rows)
+    return snapshot.among(rows, during)
+
+
+def find_time(where: Filter) -> int:
+    """Return the date at which a filter asks for what is valid, as a number; 0 for none."""
+    parts = where.parts if isinstance(where, AllOf) else (where,)
+    return next((read_day(each.date) for each in parts if isinstance(each, ValidOn)), 0)
 
 
 def find_ids(snapshot: Snapshot, where: Filter) -> list[str]:

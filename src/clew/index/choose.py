@@ -11,7 +11,7 @@ graph are no texts, and are never considered.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
@@ -19,15 +19,16 @@ import numpy as np
 from clew.base.derived import Derived
 from clew.base.options import options_of
 from clew.base.runtime import arguments
-from clew.base.types import FALLBACK, GRAPH, KINDS, SOURCES, UNITS, Scalar
+from clew.base.types import FALLBACK, GRAPH, KINDS, SOURCES, UNITS, Extraction, Scalar
 from clew.errors import InputError
-from clew.index.layers.graph_extraction import graph_prompt, read_graph
-from clew.index.layers.relations import LEAST, TermSettings, read_relations, relations_prompt
-from clew.index.layers.salient import LONGEST, THRESHOLD
+from clew.index.layers.graph_extraction import PLAIN, graph_prompt, read_graph
+from clew.index.layers.graph_form import GraphForm
+from clew.index.layers.salient import LEAST, LONGEST, THRESHOLD, TermSettings
 from clew.index.layers.selection import Value, chunk_values, select_chunks
 from clew.index.layers.units import read_units, units_prompt
 from clew.index.options import EXTRACTION, AddOptions
 from clew.index.snapshot import Snapshot, refer_to
+from clew.index.type_schema import read_schema
 from clew.models import find_wording, word
 from clew.models.ledger import Request
 from clew.models.prompts.packing import pack_texts, split_reply
@@ -47,7 +48,8 @@ _OPTIONS = options_of(AddOptions)
 PARSED = "parse"  # triples that only an earlier version could extract; they stay
 LEFT = -1  # the pack of a chunk that was considered and not chosen
 _READ = [SOURCES.index(source) for source in ("llm", "fallback")]  # by an LLM
-PAID = [*_READ, SOURCES.index("recorded")]
+RECORDED = SOURCES.index("recorded")
+PAID = [*_READ, RECORDED]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +66,8 @@ class Wanted:
     entity_threshold: float = THRESHOLD  # of the rate of statistical entities [τ of AGRAG]
     entity_words: int = LONGEST  # of a statistical entity, at most [b]
     gleanings: int = 0  # how often an LLM is asked for what it missed, at most [of KET-RAG]
+    schema: str = ""  # types of entities and relations, as `read_schema` returns them
+    descriptions: str = "short"  # or "full", as GraphRAG has them
 
     def __post_init__(self) -> None:
         given = {name: getattr(self, name) for name in EXTRACTION}
@@ -78,16 +82,22 @@ class Wanted:
             return None
         return TermSettings(float(self.entity_threshold), self.entity_words)
 
+    @property
+    def form(self) -> GraphForm:
+        """Return what an LLM is asked for in a graph."""
+        return GraphForm.from_options(self.schema, self.descriptions, self.terms)
+
     def llm_choice(self, kind: str) -> tuple[Scalar, ...]:
         """Return the chunks that an LLM reads for a kind: share, choice, seed; () for none.
 
-        Where the share is 1 there is no choice.
+        Where the share is 1 there is no choice. What is asked for, if not the default, comes last.
         """
         core = self.core if self.triples == "llm" else 0.0
         share, by = (self.units, self.value) if kind == UNITS else (core, self.core_by)
         if share == 0:
             return ()
-        return (share, by, self.seed) if share < 1 else (share,)
+        choice = (share, by, self.seed) if share < 1 else (share,)
+        return (*choice, repr(self.form)) if kind == GRAPH and self.form != PLAIN else choice
 
     def needs_llm(self, before: Wanted) -> bool:
         """Check whether an LLM is needed for anything not requested `before`."""
@@ -107,32 +117,27 @@ def merge_requested(last: Mapping[str, Scalar], fields: Mapping[str, Any]) -> Wa
 
     Raises InputError for what cannot be wanted together.
     """
+    if "schema" in fields:
+        fields = {**fields, "schema": read_schema(fields["schema"])}
     wanted = Wanted(**{**last, **fields})
     if wanted.triples == PARSED:
         raise InputError(
             "this index asks for triples from the dependency parse, which Clew no longer extracts: "
             "ask for others, as in --triples cooccurrence, or for none; those that it has stay"
         )
-    if wanted.triples != "llm" and not fields.keys().isdisjoint({"core", "core_by"}):
-        raise InputError(
-            f"a core needs triples by an LLM, but triples are set to {wanted.triples!r}: ask "
-            f"for llm instead, or leave the core out"
-        )
-    for name in ("entities", "gleanings") if wanted.triples != "llm" else ():
-        if fields.get(name):
-            raise InputError(
-                f"{name} apply to triples by an LLM, but triples are set to {wanted.triples!r}: "
-                f"use llm, or leave the {name} out"
-            )
-    if wanted.terms is not None and wanted.gleanings:
-        raise InputError(
-            "gleanings ask for entities that an LLM missed, and statistical ones are counted: "
-            "ask for gleanings=0, or for entities='llm'"
-        )
-    if wanted.terms is None and not fields.keys().isdisjoint({"entity_threshold", "entity_words"}):
-        raise InputError(
-            "a threshold and words are of statistical entities: ask for entities='statistical'"
-        )
+    if wanted.triples != "llm":
+        of_llm = ("core", "core_by", "entities", "gleanings", "descriptions")
+        names = [name for name in of_llm if name in fields and fields[name] not in ("", 0)]
+        why = f"triples by an LLM, but triples are set to {wanted.triples!r}: use llm"
+    elif wanted.terms is not None:
+        others = ("gleanings", "schema", "descriptions")
+        names = [name for name in others if getattr(wanted, name) != getattr(Wanted(), name)]
+        why = "what an LLM finds, and statistical entities are counted: use entities='llm'"
+    else:
+        names = [name for name in ("entity_threshold", "entity_words") if name in fields]
+        why = "statistical entities: use entities='statistical'"
+    if names:
+        raise InputError(f"{names[0]} is about {why}, or leave {names[0]} out")
     return wanted
 
 
@@ -193,8 +198,10 @@ def _choose_kind(
     store: Store, snapshot: Snapshot, wanted: Wanted, kind: str, mark: Known, *, anew: bool
 ) -> None:
     layer, stored, work = snapshot.layer("chunk"), stored_chunk_numbers(snapshot), store.work(kind)
-    texts_only = snapshot.are_texts()
-    undone = texts_only & ~np.isin(layer.columns[kind], PAID)
+    texts_only, done = snapshot.are_texts(), PAID
+    if kind == GRAPH and wanted.form != read_requested(store).form:
+        done = [RECORDED]  # an LLM's reply to another form is to be replaced
+    undone = texts_only & ~np.isin(layer.columns[kind], done)
     among = np.flatnonzero(texts_only if anew else undone & ~np.isin(stored, list(work)))
     if not len(among):
         return
@@ -330,18 +337,24 @@ class ReplyMemory:
     model: str
     wording: Wording | None = None  # in which it is asked
     again: bool = False  # what came to nothing is to be asked for again
-    # The terms of each text among which relations are asked for; None where an LLM names entities.
-    listed: Mapping[str, Sequence[str]] | None = None
-    terms: TermSettings | None = None  # what these are
+    # The terms of each text among which relations are asked for, if the form has such.
+    listed: Mapping[str, Sequence[str]] = field(default_factory=dict)
     gleanings: int = 0  # how often it was asked for what it missed of a graph, at most
+    form: GraphForm = PLAIN  # what it was asked for
 
     @classmethod
     def from_llm(
-        cls, ledger: Ledger | None, llm: LLM | None, *, again: bool = False, gleanings: int = 0
+        cls,
+        ledger: Ledger | None,
+        llm: LLM | None,
+        wanted: Wanted,
+        listed: Mapping[str, Sequence[str]],
+        *,
+        again: bool = False,
     ) -> ReplyMemory:
-        """Return the recorded replies of an LLM, or None without one."""
-        model = llm.name if llm else ""
-        return cls(ledger, model, find_wording(llm), again, gleanings=gleanings)
+        """Return the recorded replies of an LLM, or none without one."""
+        model, wording = llm.name if llm else "", find_wording(llm)
+        return cls(ledger, model, wording, again, listed, wanted.gleanings, wanted.form)
 
     def word(self, prompt: Prompt) -> Prompt:
         """Return a prompt as sent, in the wording of the model."""
@@ -374,7 +387,7 @@ class ReplyMemory:
         made = [self._build_part(kind, part, text) for text, part in given]
         if before is None:
             return made
-        return [_add_part(*each) for each in zip(texts, before, made, strict=True)]
+        return [self._add_part(*each) for each in zip(texts, before, made, strict=True)]
 
     def keep(self, kind: str, prompt: Prompt, parts: Sequence[Any], texts: Sequence[str]) -> None:
         """Record the parts of texts; a prompt with a part of NOTHING is asked again."""
@@ -399,15 +412,18 @@ class ReplyMemory:
         ]
 
     def prompt_version(self, kind: str) -> str:
-        return get_prompt_version(kind, self.wording, statistical=self.listed is not None)
+        """Return the version of the extraction prompt of a kind."""
+        prompt = units_prompt([]) if kind == UNITS else graph_prompt([], [], form=self.form)
+        return self.word(prompt).version
 
     def stored_version(self, kind: str) -> str:
         """Return the version under which parts of a kind are recorded."""
         version = self.prompt_version(kind)
-        if kind == GRAPH and self.terms is not None:
-            return f"{version} {self.terms.threshold!r} {self.terms.longest}"
+        if kind == GRAPH and self.form.terms:
+            return f"{version} {self.form.terms.threshold!r} {self.form.terms.longest}"
         if self.count_gleanings(kind):
-            return f"{version} {self.word(graph_prompt([], [], [])).version} {self.gleanings}"
+            more = self.word(graph_prompt([], [], [], self.form))
+            return f"{version} {more.version} {self.gleanings}"
         return version
 
     def _make_keys(self, kind: str, texts: Sequence[str]) -> list[tuple[str, ...]]:
@@ -416,7 +432,7 @@ class ReplyMemory:
 
     def _termless_part(self, kind: str, text: str) -> dict[str, Any] | None:
         """Return the extraction of a text with too few terms to ask about, else None."""
-        if kind != GRAPH or self.listed is None or len(self.listed[text]) >= LEAST:
+        if kind != GRAPH or not self.form.terms or len(self.listed[text]) >= LEAST:
             return None
         return {"relations": [], "listed": list(self.listed[text])}
 
@@ -425,26 +441,18 @@ class ReplyMemory:
 
         Which terms a text has may change with the texts beside it.
         """
-        if kind == GRAPH and self.listed is not None:
-            listed = list(self.listed[text])
-            [related] = read_relations({"1": part}, [listed])
-            return NOTHING if related is None else {**part, "listed": listed}
-        read = read_graph if kind == GRAPH else read_units
-        return part if read({"1": part}, [text])[0] else NOTHING
+        if kind == UNITS:
+            return part if read_units({"1": part}, [text])[0] else NOTHING
+        if self.form.terms and isinstance(part, Mapping):
+            part = {**part, "listed": list(self.listed[text])}
+        return part if self._read_graph(part, text) else NOTHING
 
+    def _add_part(self, text: str, first: Any, second: Any) -> Any:  # noqa: ANN401 -- parsed JSON
+        """Merge the parts of two replies about a text."""
+        if first is NOTHING or second is NOTHING:
+            return first or second
+        both = merge_parts(first, second)
+        return first if self._read_graph(first, text) == self._read_graph(both, text) else both
 
-def _add_part(text: str, first: Any, second: Any) -> Any:  # noqa: ANN401 -- parsed JSON
-    """Merge the parts of two replies about a text."""
-    if first is NOTHING or second is NOTHING:
-        return first or second
-    both = merge_parts(first, second)
-    return first if read_graph({"1": both}, [text]) == read_graph({"1": first}, [text]) else both
-
-
-def get_prompt_version(
-    kind: str, wording: Wording | None = None, *, statistical: bool = False
-) -> str:
-    """Return the version of the extraction prompt of a kind in a wording."""
-    if kind == UNITS:
-        return word(units_prompt([]), wording).version
-    return word(relations_prompt([], []) if statistical else graph_prompt([], []), wording).version
+    def _read_graph(self, part: Any, text: str) -> Extraction | None:  # noqa: ANN401 -- parsed JSON
+        return read_graph({"1": part}, [text], form=self.form)[0]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -19,18 +19,8 @@ import numpy as np
 
 from clew.algo.pool import group_by_size
 from clew.base.display.shown import Shown
-from clew.base.types import (
-    FALLBACK,
-    GRAPH,
-    KINDS,
-    LLM_MADE,
-    SOURCES,
-    UNITS,
-    Described,
-    Extraction,
-    Skipped,
-)
-from clew.errors import BudgetSpent, ClewError, InputError, ModelError, RecipeMismatch
+from clew.base.types import GRAPH, KINDS, SOURCES, UNITS, Described, Extraction, Skipped
+from clew.errors import BudgetSpent, ClewError, InputError, ModelError
 from clew.index.adding import finish_index
 from clew.index.choose import (
     NOTE,
@@ -53,13 +43,8 @@ from clew.index.layers.extractions import (
     split_extraction,
 )
 from clew.index.layers.graph_extraction import graph_prompt, read_graph
-from clew.index.layers.relations import (
-    TermSettings,
-    read_relations,
-    relations_prompt,
-    statistical_terms,
-)
-from clew.index.layers.salient import find_hints
+from clew.index.layers.graph_form import GraphForm
+from clew.index.layers.salient import TermSettings, find_hints, statistical_terms
 from clew.index.layers.units import read_units, units_prompt
 from clew.index.recipe import LATE
 from clew.index.snapshot.batch import Batch
@@ -132,26 +117,26 @@ def run_extractions(
     `rules` extracts triples that are not wanted of an LLM. `again` asks once more for the
     chunks whose reply was of no use. Where the budget is spent the run ends and `stopped` says
     so; the same call goes on later. Without an LLM what waited for one goes on waiting. Raises
-    InputError where something new needs an LLM and there is none, RecipeMismatch where an LLM
-    related other entities in this index, EndpointError after what came before it is committed.
+    InputError where something new needs an LLM and there is none, EndpointError after what came
+    before it is committed.
     """
     before, with_llm = read_requested(store), models.llm is not None
     check_extraction(store, models, wanted)
     if wanted == before == Wanted():
         return ExtractionReport()
-    memory = ReplyMemory.from_llm(ledger, models.llm, again=again, gleanings=wanted.gleanings)
     if with_llm and "pagerank" in wanted.llm_choice(GRAPH):
         # Compacted now, it stays so, and so does the graph that the choice computes.
         finish_index(store)
     with closing(ExtractionCorpus(store, models, on_progress)) as corpus:
-        _store_term_settings(corpus, wanted)
-        memory = corpus.remember(memory)
+        _settle(corpus, wanted)
+        memory = ReplyMemory.from_llm(ledger, models.llm, wanted, corpus.listed, again=again)
+        work = {kind: store.work(kind) for kind in KINDS}
         choose_chunks(store, corpus.snapshot, wanted, memory.mark_known, with_llm=with_llm)
         if again and with_llm:
             if ledger is not None:
                 ledger.forget_failed()
             requeue_failed(store, corpus.snapshot, wanted, memory.mark_known)
-        with _restoring_settings(corpus, wanted, before, memory, with_llm=with_llm):
+        with _restoring_settings(corpus, wanted, before, work):
             if wanted != before:
                 store.set_note(NOTE, asdict(wanted))
             if rules is not None:
@@ -166,8 +151,7 @@ def check_extraction(store: Store | None, models: Models, wanted: Wanted) -> Non
     """Raise the errors of an extraction's first step, before anything is paid for.
 
     Without a `store` it is one of a new index. Raises InputError where it needs an LLM and there is
-    none, or a budget in dollars a price, MissingExtra for a package of the tagger, RecipeMismatch
-    where an LLM related other entities.
+    none, or a budget in dollars a price, and MissingExtra for a package of the tagger.
     """
     before = Wanted() if store is None else read_requested(store)
     if models.llm is None and wanted.needs_llm(before):
@@ -177,46 +161,34 @@ def check_extraction(store: Store | None, models: Models, wanted: Wanted) -> Non
     if models.llm is not None:
         models.llm.complete([])  # a package, or the price for a budget, may be missing
     _ = models.tagger.name  # of rules, and of chunks whose reply is of no use
-    terms = None if store is None else TermSettings.from_recipe(store.recipe)
-    if store is not None and wanted.triples == "llm" and wanted.terms != terms:
-        with closing(open_snapshot(store)) as snapshot:
-            sources = np.asarray(snapshot.layer("chunk").columns[GRAPH])
-        if np.isin(sources, (LLM_MADE, FALLBACK)).any():
-            raise RecipeMismatch(
-                f"this index has an LLM's triples of {_describe_terms(terms)}, not of "
-                f"{_describe_terms(wanted.terms)}: use the former, or index into a new folder"
-            )
 
 
 @contextmanager
 def _restoring_settings(
-    corpus: ExtractionCorpus, wanted: Wanted, before: Wanted, memory: ReplyMemory, *, with_llm: bool
+    corpus: ExtractionCorpus, wanted: Wanted, before: Wanted, work: Mapping[str, Mapping[int, int]]
 ) -> Iterator[None]:
-    """Restore the settings `before` if the block fails without extracting anything new."""
+    """Restore the settings `before`, and their `work`, if the block fails with nothing new."""
     try:
         yield
     except ClewError:
         if wanted != before and not corpus.done.n_chunks:
-            store, mark = corpus.store, memory.mark_known
-            choose_chunks(store, corpus.snapshot, before, mark, with_llm=with_llm)
-            store.set_note(NOTE, asdict(before))
+            for kind, packs in work.items():
+                corpus.store.set_work(kind, packs, anew=True)
+            _settle(corpus, before)
+            corpus.store.set_note(NOTE, asdict(before))
         raise
 
 
-def _store_term_settings(corpus: ExtractionCorpus, wanted: Wanted) -> None:
-    """Store the term settings in the recipe; they are the same for a whole index."""
-    if wanted.triples != "llm" or wanted.terms == corpus.terms:
+def _settle(corpus: ExtractionCorpus, wanted: Wanted) -> None:
+    """Store the term settings and the types of a schema in the recipe of the whole index."""
+    corpus.form = wanted.form
+    if wanted.triples != "llm":
         return
-    none = dict.fromkeys(TermSettings().to_recipe())
-    corpus.store.settle(none if wanted.terms is None else wanted.terms.to_recipe())
-    corpus.terms = wanted.terms
-
-
-def _describe_terms(terms: TermSettings | None) -> str:
-    if terms is None:
-        return "entities that it named"
-    most = f"at most {terms.longest} words"
-    return f"statistical entities (threshold {terms.threshold:g}, {most})"
+    recipe, none = corpus.store.recipe, dict.fromkeys(TermSettings().to_recipe())
+    terms = wanted.terms.to_recipe() if wanted.terms else none
+    more = {**schema.add_types(recipe, wanted.form.entity_types), **terms}
+    if any(recipe.get(name) != value for name, value in more.items()):
+        corpus.store.settle(more)
 
 
 def _count_waiting(corpus: ExtractionCorpus) -> ExtractionReport:
@@ -241,9 +213,7 @@ def extract_triples(
         if (rows < 0).any():
             unknown = chunk_ids[int(np.flatnonzero(rows < 0)[0])]
             raise InputError(f"the index has no chunk {unknown!r}: see 'clew show DOCUMENT'")
-        gleanings = read_requested(store).gleanings
-        memory = ReplyMemory.from_llm(ledger, models.llm, gleanings=gleanings)
-        memory = corpus.remember(memory)
+        memory = ReplyMemory.from_llm(ledger, models.llm, read_requested(store), corpus.listed)
         requeue_graph(store, corpus.snapshot, rows, memory.mark_known)
         extract_by_llm(corpus, models.llm, get_task(corpus, GRAPH), memory)
     return _count_waiting(corpus)
@@ -253,7 +223,7 @@ class ReadChunks:
     """Chunks as models read them, with title and section."""
 
     texts: Sequence[str]
-    terms: TermSettings | None  # of the entities that an LLM relates; None where it names its own
+    form: GraphForm  # what an LLM is asked for in their graphs
 
     @cached_property
     def hints(self) -> list[list[str]]:
@@ -261,18 +231,19 @@ class ReadChunks:
 
     @cached_property
     def listed(self) -> dict[str, list[str]]:
-        """Return the statistical entities by text; imported texts have none."""
+        """Return the statistical entities to relate by text; imported texts have none."""
+        if self.form.terms is None:
+            return {}
         texts = [self.texts[row] for row in self.rows_of_texts().tolist()]
-        return dict(zip(texts, statistical_terms(texts, self.terms or TermSettings()), strict=True))
+        return dict(zip(texts, statistical_terms(texts, self.form.terms), strict=True))
+
+    def find_names(self, row: int) -> Sequence[str]:
+        """Return the names that a prompt proposes for a chunk: all others, or their spelling."""
+        return self.listed[self.texts[row]] if self.form.terms else self.hints[row]
 
     def rows_of_texts(self) -> NDArray[np.intp]:
         """Return the rows of chunks that are texts, not imported graphs."""
         return np.arange(len(self.texts))
-
-    def remember(self, memory: ReplyMemory) -> ReplyMemory:
-        if self.terms is None:
-            return memory
-        return replace(memory, listed=self.listed, terms=self.terms)
 
 
 class ExtractionCorpus(ReadChunks):
@@ -287,7 +258,7 @@ class ExtractionCorpus(ReadChunks):
         self.models = models
         self.done = ExtractionReport()
         self.tell: OnChunks = on_progress or (lambda _done, _total: None)
-        self.terms = TermSettings.from_recipe(store.recipe)
+        self.form = read_requested(store).form
         self.snapshot = open_snapshot(store)
         self.stored = stored_chunk_numbers(self.snapshot)
         self.texts = read_titled_texts(self.snapshot)
@@ -341,7 +312,10 @@ class UnitsTask:
 
 @dataclass(frozen=True)
 class GraphTask:
-    """Entities and triples; a chunk without any gets those of its sentences."""
+    """Entities and triples; a chunk without any gets those of its sentences.
+
+    In a closed form it keeps its statistical entities only.
+    """
 
     corpus: ReadChunks
     kind: ClassVar[str] = GRAPH
@@ -353,34 +327,25 @@ class GraphTask:
         """
         corpus = self.corpus
         taken = before and [self.read(*each) for each in zip(before, rows, strict=True)]
-        return graph_prompt([corpus.texts[r] for r in rows], [corpus.hints[r] for r in rows], taken)
+        texts, names = [corpus.texts[r] for r in rows], [corpus.find_names(r) for r in rows]
+        return graph_prompt(texts, names, taken, corpus.form)
 
     def read(self, part: Any, row: int) -> Extraction | None:  # noqa: ANN401 -- parsed JSON
-        texts, hints = [self.corpus.texts[row]], [self.corpus.hints[row]]
-        return read_graph({"1": part}, texts, hints)[0]
+        corpus = self.corpus
+        texts, names = [corpus.texts[row]], [corpus.find_names(row)]
+        return read_graph({"1": part}, texts, names, corpus.form)[0]
 
     def fallback(self, row: int, models: Models) -> Extraction:
+        if self.corpus.form.is_closed:
+            names = self.corpus.find_names(row) if self.corpus.form.terms else ()
+            return Extraction(entities=tuple(Described(name=name) for name in names))
         return Cooccurrence(models.tagger).extract([self.corpus.texts[row]])[0]
 
     def batch(
         self, extracted: Sequence[ChunkExtraction[Any]], models: Models, store: Store
     ) -> Batch:
-        return build_graph_batch(extracted, models, store.unnamed)
-
-
-class RelationsTask(GraphTask):
-    """Triples among a chunk's statistical entities; a chunk without any keeps only these."""
-
-    def prompt(self, rows: Sequence[int], before: Sequence[Any] | None = None) -> Prompt:  # noqa: ARG002
-        texts = [self.corpus.texts[row] for row in rows]
-        return relations_prompt(texts, [self.corpus.listed[text] for text in texts])
-
-    def read(self, part: Any, row: int) -> Extraction | None:  # noqa: ANN401, ARG002
-        return read_relations({"1": part}, [part["listed"]])[0]
-
-    def fallback(self, row: int, models: Models) -> Extraction:  # noqa: ARG002
-        terms = self.corpus.listed[self.corpus.texts[row]]
-        return Extraction(entities=tuple(Described(name=term) for term in terms), triples=())
+        types = schema.read_types(store.recipe)
+        return build_graph_batch(extracted, models, store.unnamed, types)
 
 
 Task = UnitsTask | GraphTask  # one kind of extraction by an LLM
@@ -388,9 +353,7 @@ Task = UnitsTask | GraphTask  # one kind of extraction by an LLM
 
 def get_task(corpus: ReadChunks, kind: str) -> Task:
     """Return the LLM task for a kind of extraction in this index."""
-    if kind == UNITS:
-        return UnitsTask(corpus)
-    return GraphTask(corpus) if corpus.terms is None else RelationsTask(corpus)
+    return UnitsTask(corpus) if kind == UNITS else GraphTask(corpus)
 
 
 def extract_by_llm(
@@ -405,7 +368,7 @@ def extract_by_llm(
     if among is not None:
         packs = [pack for pack in packs if among.issuperset(pack)]
     done, total, ready = corpus.done, sum(map(len, packs)), 0
-    done.bare = corpus.terms is not None
+    done.bare = corpus.form.is_closed
     for begin in range(0, len(packs), _PROMPTS_AT_ONCE):
         group = packs[begin : begin + _PROMPTS_AT_ONCE]
         made, stop = _get_parts(llm, task, memory, group, done)

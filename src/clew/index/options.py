@@ -6,8 +6,10 @@ are derived from the fields. A new option is a field here, and whatever uses it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from clew.base.options import check_options, make_option, option, options_of
@@ -31,9 +33,11 @@ CORE_SHARE = 0.8  # β in KET-RAG's paper
 _COMMANDS = "index plan"
 BUDGET = arguments.instance_of("clew.models.budget:Budget", "a clew.Budget")
 _ANYTHING = Kind(lambda _: True, "anything")  # what is checked where it is parsed
+_SCHEMA = Kind(lambda v: isinstance(v, str | PathLike | Mapping), "a file's name or a mapping")
 _read = partial(option, heading="What is read")
 _extracted = partial(option, heading="What is extracted")
-_planned = partial(_extracted, doors="index plan upload extract")
+_ASKED = "What the LLM is asked for"
+_planned = partial(option, heading=_ASKED, doors="index plan upload extract")
 _job = partial(_extracted, doors="index upload extract")
 _paid = partial(option, heading="LLM and budget")
 _column = partial(make_option, "", heading="Which rows and columns")
@@ -151,10 +155,24 @@ class TripleOptions:
     gleanings: int | None = _planned(
         None, "Follow-up calls for what the LLM missed. [default: 0]", "--gleanings N"
     )
+    schema: str | Path | Mapping[str, Any] | None = option(
+        None,
+        "TOML file whose table 'schema' has the LLM's types of entities and relations.",
+        "--schema FILE",
+        _COMMANDS,
+        _SCHEMA,
+        heading=_ASKED,
+    )
+    descriptions: str | None = _planned(
+        None,
+        "How long the LLM's descriptions are: eight words, or all that a text says. "
+        "[default: short]",
+        "--descriptions short|full",
+    )
 
     @property
     def extraction(self) -> dict[str, Any]:
-        """Return the fields of `clew.index.choose.Wanted` that are set."""
+        """Return the fields of `clew.index.choose.Wanted` that are set, a schema as it is given."""
         given = {name: getattr(self, name, None) for name in EXTRACTION}
         return {name: value for name, value in given.items() if value is not None}
 

@@ -8,8 +8,9 @@ plan says from what.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +21,8 @@ from clew.errors import RecipeMismatch
 from clew.index import adding, building
 from clew.index.choose import NOTHING, read_titled_texts, select_unread
 from clew.index.extract import ReadChunks, get_task
-from clew.index.layers import chunks, entities, graph_extraction, relations, units, vectors
+from clew.index.layers import chunks, entities, units, vectors
+from clew.index.layers.graph_extraction import PLAIN, expected_tokens
 from clew.index.layers.selection import chunk_values, select_chunks
 from clew.index.options import CORE_SHARE
 from clew.index.recipe import Settings
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
     from clew.base.types import Document
     from clew.index.choose import ReplyMemory
+    from clew.index.layers.graph_form import GraphForm
     from clew.index.snapshot import Snapshot
     from clew.index.store.segmented import Store
     from clew.models import Models, Prompt
@@ -56,7 +59,7 @@ class PlanCorpus(ReadChunks):
     texts: Sequence[str]
     n_tokens: NDArray[np.integer]  # (n,), without titles
     ranks: NDArray[np.float64] | None = None  # (n,) PageRank, 1 in the mean, where it is known
-    terms: relations.TermSettings | None = None  # that are related; None: an LLM names them
+    form: GraphForm = PLAIN
 
 
 def choose_chunking(store: Store | None, settings: Settings | None) -> Chunking:
@@ -78,16 +81,13 @@ def choose_chunking(store: Store | None, settings: Settings | None) -> Chunking:
 
 
 def build_corpus(
-    documents: Sequence[Document], chunking: Chunking, terms: relations.TermSettings | None = None
+    documents: Sequence[Document], chunking: Chunking, form: GraphForm = PLAIN
 ) -> PlanCorpus:
-    """Return the chunks of documents as models would read them.
-
-    Triples are planned for among the statistical entities that `terms` makes, where it is given.
-    """
+    """Return the chunks of documents as models would read them, and the `form` of their graphs."""
     cut = chunks.cut_chunks(documents, chunking)
     n_tokens = np.asarray([window.n_tokens for window in cut.windows], dtype=np.int64)
     texts = [text for text, _ in cut.titled_texts()]
-    return PlanCorpus(len(documents), texts, n_tokens, terms=terms)
+    return PlanCorpus(len(documents), texts, n_tokens, form=form)
 
 
 def estimate_embedding(
@@ -144,18 +144,15 @@ def plan_extraction(
     Triples are those of a `core` share of the chunks, and of all. Where the corpus has no ranks,
     a seeded random sample stands for the core.
     """
-    readers: tuple[str, ...] = ("ket",)
+    terms, readers = corpus.form.terms, ("ket",)
     by_llm: dict[str, Scalar] = {"triples": "llm"}
-    if corpus.terms is not None:
+    if terms is not None:
         readers = ("agrag",)
-        memory = corpus.remember(memory)
-        by_llm |= {
-            "entities": "statistical",
-            "entity_threshold": corpus.terms.threshold,
-            "entity_words": corpus.terms.longest,
-        }
+        by_llm |= {"entities": "statistical", **terms.to_recipe()}
     if memory.gleanings:
         by_llm["gleanings"] = memory.gleanings
+    if corpus.form.full:
+        by_llm["descriptions"] = "full"
     reckoner = _Estimator(corpus, llm, memory)
     everything = np.arange(len(corpus.texts))
     values = chunk_values(corpus.texts, np.zeros((0, 0), np.float32), "bleu")
@@ -205,8 +202,10 @@ class _Estimator:
         self._llm = llm
         self._memory = memory
         self._tasks = {kind: get_task(corpus, kind) for kind in (UNITS, GRAPH)}
-        of_graph = relations.expected_tokens if corpus.terms else graph_extraction.expected_tokens
-        self._expected = {UNITS: units.expected_tokens, GRAPH: of_graph}
+        self._expected: dict[str, Callable[[Sequence[str]], int]] = {
+            UNITS: units.expected_tokens,
+            GRAPH: partial(expected_tokens, form=corpus.form),
+        }
         self._marks = {kind: memory.mark_known(kind, corpus.texts) for kind in self._tasks}
         self.n_known = {kind: int(marks.sum()) for kind, marks in self._marks.items()}
         self._counted: dict[tuple[str, tuple[int, ...], bool], int] = {}
@@ -289,7 +288,7 @@ class _Estimator:
             calls = ledger.sizes(self._llm.name, self._memory.prompt_version(kind))
         first = [call for call in calls if not call.repair]
         if len(first) < _ENOUGH_CALLS or self._llm is None:
-            guessed = kind == GRAPH and self._corpus.terms is not None
+            guessed = kind == GRAPH and self._corpus.form.terms is not None
             self.basis[kind] = _UNMEASURED if guessed else _GUESSED
             return _Rate()
         repairs = len(calls) - len(first)

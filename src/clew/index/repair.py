@@ -160,8 +160,7 @@ def recall_extractions(
         if rules is not None:
             extract_by_rules(corpus, rules)
         for kind in wanted.list_kinds():
-            memory = ReplyMemory.from_llm(ledger, models.llm, gleanings=wanted.gleanings)
-            memory = corpus.remember(memory)
+            memory = ReplyMemory.from_llm(ledger, models.llm, wanted, corpus.listed)
             memories = [memory, *memory.list_others(kind)]
             rows = _choose_recorded(corpus, kind, memories, is_left=kind not in waited)
             for each in memories:

@@ -191,6 +191,7 @@ class Prompt:
     version: str = ""  # of the template; enters every cache key
     name: str = ""  # of Clew's template that it was made of, and what that was filled with
     values: Mapping[str, Any] = field(default_factory=dict)
+    variant: str = ""  # of what it asks for, such as a digest; a part of its version
     # Reads each property of the schema by itself, so that those that can be used are kept.
     read_part: ReadPart | None = field(default=None, repr=False, compare=False)
     part: Part | None = field(default=None, repr=False, compare=False)

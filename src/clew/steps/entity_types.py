@@ -17,6 +17,7 @@ from clew.base.derived import Derived
 from clew.base.runtime.cached_values import Lazily
 from clew.base.types import ENTITY_TYPES, GRAPH, SOURCES, Mention, VocabularyEntry
 from clew.index.snapshot import Snapshot
+from clew.index.store.schema import read_types
 from clew.text.entity_types import (
     TYPE_OF_LABEL,
     is_joined,
@@ -40,11 +41,12 @@ def find_types(snapshot: Snapshot, rows: Sequence[int]) -> list[str]:
     """
     types = snapshot.get(_FOUND)
     missing = [row for row in dict.fromkeys(rows) if row not in types]
+    names = read_types(snapshot.recipe)
     extracted = snapshot.get(_EXTRACTED)[np.asarray(missing, dtype=np.int64)].tolist()
     keys = snapshot.layer("entity").ids(missing)
     for row, key, number in zip(missing, keys, extracted, strict=True):
         own = find_entry(snapshot.vocabulary, key).type
-        types[row] = own or (ENTITY_TYPES[number] if number else _vote(snapshot, row, key))
+        types[row] = own or (names[number] if number else _vote(snapshot, row, key))
     return [types[row] for row in rows]
 
 
@@ -78,8 +80,9 @@ def _read_stated_types(snapshot: Snapshot, keys: Sequence[str]) -> dict[str, str
     if not (vocabulary or len(snapshot.layer("description"))):
         return {}
     extracted, rows = snapshot.get(_EXTRACTED), snapshot.layer("entity").rows(keys)
+    names = read_types(snapshot.recipe)
     told = {
-        key: ENTITY_TYPES[extracted[row]]
+        key: names[extracted[row]]
         for key, row in zip(keys, rows, strict=True)
         if row >= 0 and extracted[row]
     }
@@ -109,7 +112,8 @@ def _read_extracted(snapshot: Snapshot) -> NDArray[np.uint8]:
     described = snapshot.layer("description").columns
     made_by = snapshot.layer("chunk").columns[GRAPH][described["chunk"]]
     is_read = np.isin(made_by, _READ_BY)
-    votes = np.zeros((len(snapshot.layer("entity")), len(ENTITY_TYPES)), dtype=np.int32)
+    n_types = len(read_types(snapshot.recipe))
+    votes = np.zeros((len(snapshot.layer("entity")), n_types), dtype=np.int32)
     np.add.at(votes, (described["entity"][is_read], described["type"][is_read]), 1)
     votes[:, 0] = 0
     types: NDArray[np.uint8] = votes.argmax(axis=1).astype(np.uint8)

@@ -352,6 +352,27 @@ def _read_time(match: re.Match[str]) -> Date:
     return Date((year, 0, 0), (max(year, until), 0, 0))
 
 
+def read_day(text: str, *, last: bool = False) -> int:
+    """Return the first (or `last`) day that a whole text denotes as a number, 0 for none.
+
+    What the text leaves open is 0.
+
+    >>> read_day("May 2024"), read_day("2019-2023", last=True), read_day("recently")
+    (20240500, 20230000, 0)
+    """
+    if parse_period(text):
+        return int(text[:10].replace("-", "").ljust(8, "0"))
+    date = read_date(text)
+    year, month, day = (date.last if last else date.first) if date else (0, 0, 0)
+    return year * 10_000 + month * 100 + day if year > 0 else 0
+
+
+def format_day(number: int) -> str:
+    """Return a number of `read_day` in ISO 8601, as far as it says: "2024-05"."""
+    year, rest = divmod(number, 10_000)
+    return "-".join([f"{year:04}", *(f"{part:02}" for part in divmod(rest, 100) if part)])
+
+
 # -- of metadata and filters ----------------------------------------------------------------------
 
 

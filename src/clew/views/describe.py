@@ -264,6 +264,7 @@ def _triple(snapshot: Snapshot, row: int) -> dict[str, Any]:
         "relation": layer.relations([row])[0],
         "object": target,
         "strength": float(layer.columns["strength"][row]),
+        "validity": list(map(str, layer.validity.get(row, ()))),
         "descriptions": layer.descriptions(row)[:_MAX_SHOWN],
         "chunks": _first_ids(snapshot, "chunk", snapshot.link("triple", "chunk"), row),
     }

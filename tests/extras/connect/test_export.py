@@ -39,7 +39,7 @@ TEXTS = {
     "kit": "Kit Vane saw the Fram at sea.",
 }
 BUILT = {"subject": "Colin Archer", "relation": "built", "object": "Fram", "strength": 7}
-BUILT |= {"description": "He built her."}
+BUILT |= {"description": "He built her.", "validity": ""}
 SAILED = ["Nansen", "sailed", "Fram"]
 SHIP = [{"name": "Fram", "type": "product", "description": "A ship."}]
 TRIPLES = [
@@ -77,7 +77,7 @@ def made(names):
     ]
     edges = [
         {"source": a, "target": b, "key": f"{a}|to|{b}", "subject": a, "relation": "to",
-         "object": b, "strength": 1.5, "description": f"{a}\r\nto {b}",
+         "object": b, "strength": 1.5, "description": f"{a}\r\nto {b}", "validity": "",
          "chunks": [f"{a}:0-1", f"{b}:2-3"], "places": [(None, 1.5)]}
         for a, b in pairwise(names)
     ]  # fmt: skip
@@ -115,7 +115,7 @@ def test_graphml_and_json_are_the_graph_of_the_index(index, tmp_path):
     chunks = index.show(ends[-1])["chunks"]
     sailed = {"relation": "sailed", "strength": 2.0}
     assert graph.edges[ends] == {**sailed, "chunks": "\n".join(chunks)}
-    assert other.edges[ends] == {**sailed, "chunks": chunks, "description": ""}
+    assert other.edges[ends] == {**sailed, "chunks": chunks, "description": "", "validity": ""}
     built = graph.edges["colin archer", "fram", "colin archer|built|fram"]
     assert (built["strength"], built["description"]) == (7.0, "He built her.")
 

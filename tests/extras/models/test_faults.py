@@ -10,7 +10,7 @@ import pytest
 from clew.base.types import GRAPH, UNITS
 from clew.extras.models.openai import OpenAIChat
 from clew.index import extract
-from clew.index.choose import Wanted, get_prompt_version
+from clew.index.choose import ReplyMemory, Wanted
 from clew.index.generation import compact
 from clew.index.store.embedded import EmbeddedStore
 from clew.models import Prompt, Turn
@@ -56,7 +56,7 @@ def run(url, folder):
 def request_of(body):
     """Return the request that a body asks, as the ledger knows it."""
     system, user, *rest = [message["content"] for message in body["messages"]]
-    version = get_prompt_version(GRAPH if "knowledge graph" in system else UNITS)
+    version = ReplyMemory(None, "").prompt_version(GRAPH if "knowledge graph" in system else UNITS)
     schema = body["response_format"]["json_schema"]["schema"]
     prompt = Prompt(
         user=user, system=system, schema=schema, max_tokens=body["max_tokens"], version=version

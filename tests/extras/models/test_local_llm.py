@@ -7,7 +7,7 @@ import pytest
 from clew.base.types import FALLBACK, GRAPH, LLM_MADE, UNITS, Document
 from clew.extras.models.local import LocalChat
 from clew.index import extract, plan
-from clew.index.choose import ReplyMemory, Wanted, get_prompt_version
+from clew.index.choose import ReplyMemory, Wanted
 from clew.index.generation import open_snapshot
 from clew.models.bound import bind_models
 from clew.models.ledger import Ledger
@@ -58,7 +58,9 @@ def test_the_real_bill_is_the_planned_one(tmp_path, llm):
         snapshot.close()
     assert not again.n_chunks
     sizes = [
-        size for kind in (UNITS, GRAPH) for size in ledger.sizes(llm.name, get_prompt_version(kind))
+        size
+        for kind in (UNITS, GRAPH)
+        for size in ledger.sizes(llm.name, ReplyMemory(None, "").prompt_version(kind))
     ]
     assert meter.usage.prompt_tokens == sum(size.prompt_tokens for size in sizes)
     first = [size.prompt_tokens for size in sizes if not size.repair]

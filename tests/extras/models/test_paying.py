@@ -243,7 +243,7 @@ def test_nothing_is_paid_before_what_can_be_refused(server, tmp_path):
     folder = tmp_path / "i.clew"
     with (
         open_index(folder, models=models_at(server, folder)) as index,
-        pytest.raises(InputError, match="a core needs triples by an LLM"),
+        pytest.raises(InputError, match="core is about triples by an LLM"),
     ):
         index.add(DOCUMENTS, core=0.5)
     assert not vectors.given

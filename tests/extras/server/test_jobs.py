@@ -290,7 +290,7 @@ REFUSED = [
     (
         "extract",
         {"triples": "cooccurrence", "core": 0.5},
-        "a core needs triples by an LLM, but triples are set to 'cooccurrence'",
+        "core is about triples by an LLM, but triples are set to 'cooccurrence'",
     ),
     ("extract", {"methods": ["cleu"]}, "cleu"),
     ("extract", {"llm": "openai:m@http://10.0.0.1/v1"}, "options.llm: Extra inputs"),

@@ -3,15 +3,13 @@
 import pytest
 
 from clew.base.types import Described, Triple
-from clew.index.layers.relations import (
-    TermSettings,
-    read_relations,
-    relations_prompt,
-    statistical_terms,
-)
+from clew.index.layers.graph_extraction import graph_prompt, read_graph
+from clew.index.layers.graph_form import GraphForm
+from clew.index.layers.salient import TermSettings, statistical_terms
 from tests.index.layers.texts import FRAM, NANSEN
 
 TERMS = ["Fram", "Colin Archer", "pack ice"]
+FORM = GraphForm(terms=TermSettings())
 
 
 def relation(subject, predicate, object_):
@@ -19,7 +17,8 @@ def relation(subject, predicate, object_):
 
 
 def read(*relations, terms=TERMS):
-    [extraction] = read_relations({"1": {"relations": [relation(*r) for r in relations]}}, [terms])
+    data = {"1": {"relations": [relation(*r) for r in relations]}}
+    [extraction] = read_graph(data, [FRAM], [terms], FORM)
     return extraction
 
 
@@ -46,13 +45,13 @@ def test_a_recipe_holds_the_settings_of_terms():
 
 def test_the_prompt_lists_the_terms_of_each_text():
     """Below each passage, on one line, in their order."""
-    made = relations_prompt([NANSEN, FRAM], [["Greenland", "Arctic\nOcean"], TERMS])
+    made = graph_prompt([NANSEN, FRAM], [["Greenland", "Arctic\nOcean"], TERMS], form=FORM)
     lines = made.user.splitlines()[-4:]
     assert [one.split()[0] for one in lines] == ["[1]", "Terms:", "[2]", "Terms:"]
     assert lines[1] == "Terms: Greenland; Arctic | Ocean"
     assert lines[3] == "Terms: Fram; Colin Archer; pack ice"
     with pytest.raises(ValueError, match="shorter"):
-        relations_prompt([NANSEN, FRAM], [TERMS])
+        graph_prompt([NANSEN, FRAM], [TERMS], form=FORM)
 
 
 def test_triples_are_of_listed_terms():
@@ -99,5 +98,5 @@ def test_a_text_may_relate_nothing():
     found = read()
     assert (found.triples, len(found.entities)) == ((), 3)
     for data in ({"1": {"relations": None}}, {"1": []}, {"1": {}}, {}, None, "no"):
-        assert read_relations(data, [TERMS]) == [None]
-    assert read_relations({"1": {"relations": ["Fram", 3]}}, [TERMS]) == [None]
+        assert read_graph(data, [FRAM], [TERMS], FORM) == [None]
+    assert read_graph({"1": {"relations": ["Fram", 3]}}, [FRAM], [TERMS], FORM) == [None]

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from clew.index.layers.graph_extraction import graph_prompt, read_graph
-from clew.index.layers.relations import read_relations, relations_prompt
+from clew.index.layers.graph_form import GraphForm
+from clew.index.layers.salient import TermSettings
 from clew.index.layers.units import read_units, units_prompt
 from clew.models import Turn
 from clew.models.prompts.packing import split_reply
@@ -259,7 +260,8 @@ def test_relations_among_terms_are_kept():
     """Under other names, without those that lack an end."""
     said = {"1": {"triples": [["Gjøa", "built in", "Rosendal"], ["Gjøa", "sailed"]]}}
     terms = ["Gjøa", "Rosendal"]
-    reading = read(Turn(dump(said)), relations_prompt([TEXT], [terms]))
-    [graph] = read_relations(reading.data, [terms])
+    form = GraphForm(terms=TermSettings())
+    reading = read(Turn(dump(said)), graph_prompt([TEXT], [terms], form=form))
+    [graph] = read_graph(reading.data, [TEXT], [terms], form)
     assert [(t.subject, t.relation, t.object) for t in graph.triples] == [TRIPLES[1]]
     assert reading.dropped == 1

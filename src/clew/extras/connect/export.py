@@ -58,7 +58,7 @@ def _types(written: str) -> dict[str, str]:
 
 
 _NODE_TYPES = _types("name type description n_chunks:int")
-_EDGE_TYPES = _types("relation strength:double description chunks")
+_EDGE_TYPES = _types("relation strength:double description validity chunks")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,6 +237,7 @@ def _pair_rows(
             "relation": FALLBACK,
             "strength": float(len(own)),
             "description": "",
+            "validity": "",
             "chunks": chunks.ids(rows.tolist()),
         }
 
@@ -290,6 +291,7 @@ def _triples(snapshot: Snapshot) -> Iterator[Row]:
                 "object": names[end],
                 "strength": float(columns["strength"][row]),
                 "description": " ".join(layer.descriptions(row)),
+                "validity": "; ".join(map(str, layer.validity.get(row, ()))),
                 "chunks": [chunk for chunk, _ in places],
                 "places": list(zip([d for _, d in places], link.data[own].tolist(), strict=True)),
             }
@@ -579,7 +581,8 @@ def _write_parquet(path: Path, graph: ExportedGraph, *, raw: bool) -> None:  # n
 
     text = pa.string()
     types = dict.fromkeys(("subject", "relation", "object"), text)
-    types |= {"strength": pa.float64(), "description": text, "chunks": pa.list_(text)}
+    types |= {"strength": pa.float64(), "description": text, "validity": text}
+    types["chunks"] = pa.list_(text)
     schema = pa.schema(list(types.items()))
     with pq.ParquetWriter(path, schema) as writer:
         rows: list[Row] = []

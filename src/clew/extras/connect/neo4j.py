@@ -31,7 +31,7 @@ _BATCH_SIZE = 1_000  # rows of a statement
 _PLAIN = re.compile(r"[A-Z_][A-Z0-9_]*")
 _LABEL = "Entity"
 _NODE = ("id", "name", "type", "description", "n_chunks")
-_EDGE = ("key", "relation", "strength", "description", "chunks")
+_EDGE = ("key", "relation", "strength", "description", "validity", "chunks")
 NODES, RELATIONSHIPS = "nodes.csv", "relationships.csv"
 
 
@@ -67,7 +67,7 @@ def write_csv(path: Path, graph: ExportedGraph, *, raw: bool) -> None:
     node_head = ("id:ID", "name", "type", "description", "n_chunks:int", ":LABEL")
     edge_head = (
         ":START_ID", ":END_ID", ":TYPE", "key", "relation", "strength:double", "description",
-        "chunks:string[]",
+        "validity", "chunks:string[]",
     )  # fmt: skip
     nodes = ([*(node[name] for name in _NODE), _labels(node["type"])] for node in graph.nodes())
     edges = (

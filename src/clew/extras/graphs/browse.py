@@ -261,10 +261,11 @@ def _find_triples(snapshot: Snapshot, row: int) -> tuple[StatedTriple, ...]:
     link = snapshot.linked("triple", "chunk")
     chunks = [snapshot.layer("chunk").ids(neighbours(link, r).tolist()) for r in rows]
     ends = (entities.texts(each[rows].tolist()) for each in (subjects, objects))
-    stated = zip(layer.ids(rows), layer.relations(rows), *ends, chunks, strict=True)
+    times = (tuple(map(str, layer.validity.get(r, ()))) for r in rows)
+    stated = zip(layer.ids(rows), *ends, layer.relations(rows), times, chunks, strict=True)
     return tuple(
-        StatedTriple(id=i, subject=subject, relation=relation, object=target, chunks=tuple(where))
-        for i, relation, subject, target, where in stated
+        StatedTriple(id=i, subject=a, relation=relation, object=b, validity=when, chunks=tuple(at))
+        for i, a, b, relation, when, at in stated
     )
 
 

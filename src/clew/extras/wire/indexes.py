@@ -150,6 +150,7 @@ class StatedTriple:
     subject: str
     relation: str
     object: str
+    validity: tuple[str, ...] = ()  # when it holds, where the texts say so
     chunks: tuple[str, ...]
 
 

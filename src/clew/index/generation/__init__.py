@@ -172,22 +172,26 @@ def _count_max_edited(base: Assembly) -> int:
     return max(_MAX_EDITED, base.size("document") // _EDITED_SHARE)
 
 
-def _restrict(store: Store, view: View, whole: Assembly, documents: NDArray[np.int64]) -> Snapshot:
+def _restrict(
+    store: Store, view: View, whole: Assembly, documents: NDArray[np.int64], during: int = 0
+) -> Snapshot:
     """Return a snapshot of the given documents only, as if the index had no others.
 
-    It is assembled anew, so nothing in it counts, names or leads to what is left out.
+    It is assembled anew, so nothing in it counts, names or leads to what is left out. Triples that
+    do not hold `during` a day, month or year (a number of `read_day`) are left out, too.
     """
-    return _build_selection(store, view, whole.stored["document"][documents])
+    return _build_selection(store, view, whole.stored["document"][documents], during)
 
 
-def _build_selection(store: Store, view: View, rows: NDArray[np.int64]) -> Snapshot:
+def _build_selection(
+    store: Store, view: View, rows: NDArray[np.int64], during: int = 0
+) -> Snapshot:
     """Return a snapshot of stored documents, in the order of their ids."""
-    assembly = _assemble_documents(view, rows)
+    assembly = _assemble_documents(view, rows, during=during)
     recall = ArrayLoader(store.cache, view, assembly.stored, whole=False)
     some = build_snapshot(Parts(assembly, view, _restrict_aliases(view, rows)), recall=recall)
-    return replace(
-        some, among=partial(_restrict, store, view, assembly), cutter=Cutter(view, assembly)
-    )
+    among = partial(_restrict, store, view, assembly, during=during)
+    return replace(some, among=among, cutter=Cutter(view, assembly))
 
 
 def _restrict_aliases(view: View, documents: NDArray[np.int64]) -> Mapping[str, str]:
@@ -208,12 +212,11 @@ def _assemble_documents(
     documents: NDArray[np.int64],
     *,
     editable: bool = False,
-    n_extractions: int | None = None,
+    **more: Any,  # noqa: ANN401 -- of `assemble`
 ) -> Assembly:
     """Return the rows and links of documents, given as stored rows in id order.
 
-    Where it is `editable` and has many documents, with what edits are found by. Of extractions
-    the first `n_extractions` count, or all.
+    Where it is `editable` and has many documents, with what edits are found by.
     """
     aliases = resolve_aliases(view.aliases())
     rows = view.rows("entity", sorted({*aliases, *aliases.values()}))
@@ -226,7 +229,7 @@ def _assemble_documents(
         pairs,
         halved=view.recipe["subchunk_depth"] != 0,
         editable=editable and len(documents) >= EDITED_FROM,
-        n_extractions=n_extractions,
+        **more,
     )
 
 

@@ -29,13 +29,15 @@ def assemble(
     editable: bool = False,
     n_extractions: int | None = None,
     whole: IndexCounts | None = None,
+    during: int = 0,
 ) -> Assembly:
     """Assemble the generation of live `documents`, given as stored rows in id order.
 
     `aliases` map stored entities to the ones that they stand for; `halved` says that chunks have
     sub-chunks, `editable` that there are to be lookups, if edits can be found at all, and
     `n_extractions` how many extractions count, if not all do. What is a name is decided by the
-    `whole` index, where the documents are a part of it.
+    `whole` index, where the documents are a part of it. Triples that do not hold `during` a day,
+    month or year (a number of `read_day`) are left out.
     O(rows log rows); the vectors are not touched.
     """
     stored = StoredColumns(segments)
@@ -48,6 +50,7 @@ def assemble(
         targets=_alias_targets(stored, documents, aliases) if aliases else None,
         n_extractions=n_extractions,
         whole=whole,
+        during=during,
     )
     edits = Edits.from_source(source)
     links = edits.links()

@@ -1,5 +1,6 @@
 """The layers of one generation, read from segments and SQLite on access."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -13,7 +14,7 @@ from clew.algo import coding
 from clew.algo.coding import Vectors
 from clew.algo.links import expand_ranges
 from clew.base.runtime.cached_values import Lazily, Once, reading
-from clew.base.types import Document, VocabularyEntry
+from clew.base.types import Document, Validity, VocabularyEntry
 from clew.errors import MissingLayer
 from clew.index.generation.assembly import Assembly, select_prefix
 from clew.index.generation.cached import ArrayLoader
@@ -21,7 +22,7 @@ from clew.index.generation.rows import Rows, SomeRows
 from clew.index.generation.vectors import StoredVectors
 from clew.index.snapshot import Snapshot
 from clew.index.store import StoredRows, schema
-from clew.index.store.columns import StoredColumn
+from clew.index.store.columns import StoredColumn, StoredColumns
 from clew.index.store.schema import TABLES, Segment
 from clew.index.store.segments import MappedSegment
 from clew.text.keys import name_key
@@ -510,8 +511,24 @@ class _Triples(_StoredLayer):
         return ["|".join(words) for words in zip(subjects, relations, objects, strict=True)]
 
     def texts(self, rows: Sequence[int]) -> list[str]:
+        """Return subject, relation and object in words, and when that holds where texts say so."""
         subjects, objects = map(self._entities.texts, self._ends(rows))
-        return list(map(" ".join, zip(subjects, self.relations(rows), objects, strict=True)))
+        texts = map(" ".join, zip(subjects, self.relations(rows), objects, strict=True))
+        times = ("; ".join(map(str, self.validity.get(row, ()))) for row in map(int, rows))
+        return [f"{a} ({b})" if b else a for a, b in zip(texts, times, strict=True)]
+
+    @cached_property
+    def validity(self) -> Mapping[int, Sequence[Validity]]:
+        stored, times = StoredColumns(self._parts.view.segments), defaultdict[int, Any](dict)
+        parents, *days = (stored.tail(name, 0) for name in schema.number_columns("validity"))
+        if not len(parents):
+            return {}
+        places = self._parts.assembly.places("occurrence", parents.astype(np.int64))
+        live = np.flatnonzero(places >= 0)
+        triples = self._parts.columns("occurrence")["triple"][places[live]].tolist()
+        for triple, *own in zip(triples, *(each[live].tolist() for each in days), strict=True):
+            times[triple][Validity(*own)] = True
+        return {triple: tuple(each) for triple, each in times.items()}
 
     def _ends(self, rows: Sequence[int]) -> tuple[list[int], list[int]]:
         places = np.asarray(rows, dtype=np.intp)

@@ -58,7 +58,7 @@ LAYERS: Mapping[str, LayerSchema] = {
         stored=(),
     ),
     "entity": LayerSchema({  # distinct by key, where a title, mention or description names it first
-        "linkable": _FLAG, "extracted": _FLAG, "type": _BYTE,
+        "linkable": _FLAG, "extracted": _FLAG,
         "mention": _MENTION, "description": _DESCRIPTION,
     }),
     "term": LayerSchema({"common": _FLAG}),  # counted; where it stands first

@@ -4,7 +4,7 @@ Both builders give a batch without documents: its rows belong to chunks that the
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -27,6 +27,7 @@ from clew.index.layers.entities import find_label, is_doubtful, is_key, table_co
 from clew.index.layers.numbers import Numbers
 from clew.index.layers.vectors import embed_names, name_columns, ragged_tokens
 from clew.index.snapshot.batch import Batch
+from clew.index.store.schema import number_columns
 from clew.models import Embedder, Models, gives_tokens
 from clew.text.analyze import term_set
 from clew.text.normalize import collapse, entity_key
@@ -84,9 +85,15 @@ def build_statement_batch(
 
 
 def build_graph_batch(
-    extracted: Sequence[ChunkExtraction[Extraction]], models: Models, unnamed: Unnamed
+    extracted: Sequence[ChunkExtraction[Extraction]],
+    models: Models,
+    unnamed: Unnamed,
+    types: Sequence[str] = ENTITY_TYPES,
 ) -> Batch:
-    """Return the rows of entities and triples; every end of a triple has a description row."""
+    """Return the rows of entities and triples; every end of a triple has a description row.
+
+    `types` are those of the index, by their stored numbers.
+    """
     entities = Numbers()
     descriptions = [
         (row, entities[entity_key(each.name)], each)
@@ -104,7 +111,6 @@ def build_graph_batch(
     statements = [collapse(f"{t.subject} {t.relation} {t.object}") for *_, t in triples]
     profiled = [row for row, text in enumerate(about) if text]
     profiles = [f"{names[row]}: {about[row]}" for row in profiled]
-    types = [ENTITY_TYPES.index(each.type) for *_, each in descriptions]
     columns: Columns = {
         **_extraction_columns(extracted, GRAPH),
         "triple.extraction": _to_int32(row for row, *_ in triples),
@@ -117,9 +123,12 @@ def build_graph_batch(
         **text_columns("triple", "relation", [collapse(t.relation) for *_, t in triples]),
         **text_columns("triple", "description", [collapse(t.description) for *_, t in triples]),
         "triple.vectors": models.embedder.embed(statements, kind="document"),
+        **_validity_columns([t for *_, t in triples]),
         "description.extraction": _to_int32(row for row, *_ in descriptions),
         "description.entity": _to_int32(entity for _, entity, _ in descriptions),
-        "description.type": np.asarray(types, dtype=np.uint8),
+        "description.type": np.asarray(
+            [types.index(each.type) for *_, each in descriptions], dtype=np.uint8
+        ),
         **text_columns("description", "name", names),
         **text_columns("description", "text", about),
         "profile.description": _to_int32(profiled),
@@ -127,6 +136,13 @@ def build_graph_batch(
     }
     all_of_them = set(range(len(entities)))
     return _build_batch(columns, entities, Numbers(), all_of_them, unnamed, models.embedder)
+
+
+def _validity_columns(triples: Sequence[Triple]) -> Columns:
+    """Return the rows of the times at which triples hold, no columns if no text says any."""
+    rows = [(row, *astuple(each)) for row, t in enumerate(triples) for each in t.validity]
+    names = number_columns("validity")
+    return dict(zip(names, np.asarray(rows, np.int32).T, strict=True)) if rows else {}
 
 
 def _collect_described(extraction: Extraction) -> list[Described]:

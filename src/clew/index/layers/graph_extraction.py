@@ -7,11 +7,13 @@ terms, as AGRAG (Wang et al. 2025, arXiv:2511.05549) and BubbleRAG (arXiv:2603.2
 
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
+from itertools import islice
 from typing import Any
 
-from clew.base.types import ENTITY_TYPES, Described, Extraction, Triple
+from clew.base.types import Described, Extraction, Triple, Validity
+from clew.index.layers.graph_form import GraphForm
 from clew.models import Prompt
 from clew.models.prompts import fill_prompt
 from clew.models.prompts.items import ItemList, read_lists
@@ -22,23 +24,37 @@ from clew.models.prompts.packing import (
     split_reply,
     to_line,
 )
-from clew.models.prompts.quoted import Excerpt, quote_lines
+from clew.models.prompts.quoted import Excerpt, Value, quote_lines
 from clew.text import tokens
+from clew.text.dates import read_day
 from clew.text.keys import has_key
 from clew.text.normalize import collapse, entity_key
 
-_STRING = {"type": "string"}
-_TYPE = {"type": "string", "enum": list(ENTITY_TYPES)}
-_ENTITY = {"name": _STRING, "type": _TYPE, "description": _STRING}
-_RELATION = {
-    **dict.fromkeys(("subject", "predicate", "object", "description"), _STRING),
-    "strength": {"type": "integer"},
+PLAIN = GraphForm()
+_DATES = tuple(each.name for each in fields(Validity))
+_OPEN = frozenset(("", "none", "null", "unknown", "n/a", "now", "present", "today", "ongoing"))
+# What is put into the prompt of a schema, for descriptions of either length, and for dates.
+_SHORT = {
+    "descriptions": "at most eight words",
+    "sentences": "one short sentence",
+    "ship": "polar ship",
+    "builder": "shipbuilder",
 }
-_GRAPH = closed_schema(
-    {
-        "entities": {"type": "array", "items": closed_schema(_ENTITY)},
-        "relations": {"type": "array", "items": closed_schema(_RELATION)},
-    }
+_FULL = {
+    **dict.fromkeys(("descriptions", "sentences"), "all that the passage says, in sentences"),
+    "ship": "The Fram was built by Colin Archer. Norway owned her from 1896 to 1914.",
+    "builder": "Colin Archer built the Fram.",
+}
+_ASKED_DATES = {
+    "dates": "; where the passage says when the relation holds, its dates (ISO 8601): valid_from, "
+    'valid_to, stated_on ("as of"), else empty',
+    "undated": ',"valid_from":"","valid_to":"","stated_on":""',
+    "dated": ',"valid_from":"1896","valid_to":"1914","stated_on":""',
+}
+_TASK = "List of each, without repeats,"
+_GLEANING = (
+    'The line "Taken" below it has the names and relations that a first reading took from it, which'
+    " is seldom all. Read it again, and list only what is missing there,"
 )
 
 # What models call the lists of a reply, and the fields of their items.
@@ -50,7 +66,7 @@ _ENTITIES = ItemList(
         "description": ("entitydescription", "summary", "definition"),
     },
 )
-RELATIONS = ItemList(
+_RELATIONS = ItemList(
     names=("relationships", "triples", "triplets", "edges", "facts", "relationlist"),
     fields={
         "subject": ("head", "source", "from", "subj", "headentity", "sourceentity", "entity1"),
@@ -58,13 +74,18 @@ RELATIONS = ItemList(
         "object": ("tail", "target", "to", "obj", "tailentity", "targetentity", "entity2"),
         "description": ("relationshipdescription", "relationdescription", "summary", "evidence"),
         "strength": ("weight", "relationshipstrength", "score"),
+        "valid_from": ("validfrom", "since", "startdate", "begin"),
+        "valid_to": ("validto", "validuntil", "until", "enddate", "end"),
+        "stated_on": ("statedon", "statedat", "asof"),
     },
     needed=3,
 )
+_N_ENDS, _N_UNDATED = 3, 5  # fields of a relation: those of statistical entities, and of others
 
 # Completion tokens for each token of a text, an estimate: Qwen2.5-Coder-1.5B gave 0.7 to 3.3 in
 # eight replies to drafts of this prompt, those that ran into their limit aside, and left much out.
-_RATIO = 2.5
+_RATIO, _MORE_FULL, _MORE_DATED = 2.5, 2.0, 0.6
+_RATIO_OF_TERMS = 1.0  # a guess: no model was measured
 
 _MAX_PREDICATE_WORDS = 6
 _MAX_NAME_WORDS = 12  # what is longer is a clause
@@ -80,26 +101,72 @@ def graph_prompt(
     texts: Sequence[str],
     hints: Sequence[Sequence[str]],
     taken: Sequence[Extraction | None] | None = None,
+    form: GraphForm = PLAIN,
 ) -> Prompt:
     """Return the prompt for the graph of some texts, or for what is missing in `taken`.
 
-    `hints` has for each text the terms whose spelling is preferred.
+    `hints` has for each text the terms whose spelling is preferred, or that are to be related.
     """
+    mark, between = ("Terms: ", "; ") if form.terms else ("Spellings: ", ", ")
     passages = []
-    for i, (passage, preferred) in enumerate(zip(number_texts(texts), hints, strict=True)):
+    for i, (passage, names) in enumerate(zip(number_texts(texts), hints, strict=True)):
         passages.append(passage)
-        if preferred:
-            passages.append(Excerpt("Spellings: ", ", ".join(map(to_line, preferred))))
+        if names or form.terms:
+            passages.append(Excerpt(mark, between.join(map(to_line, names))))
         if taken is not None:
             passages.append(Excerpt("Taken: ", "; ".join(_list_taken(taken[i])) or "(nothing)"))
+    name = "graph" if taken is None else "gleaning"
+    values: dict[str, Value] = {"types": ", ".join(form.entity_types)}
+    if form.terms:
+        name, values = "relations", {}
+    elif form.digest:
+        name = "schema_graph"
+        values = {
+            "task": _TASK if taken is None else _GLEANING,
+            **(_FULL if form.full else _SHORT),
+            **{name: text * form.dates for name, text in _ASKED_DATES.items()},
+            "types": quote_lines(list(form.describe_types())),
+        }
     return fill_prompt(
-        "graph" if taken is None else "gleaning",
-        schema=reply_schema(len(texts), _GRAPH),
-        max_tokens=256 + 2 * expected_tokens(texts),
-        types=", ".join(ENTITY_TYPES),
-        read_part=partial(read_lists, lists={"entities": _ENTITIES, "relations": RELATIONS}),
+        name,
+        schema=reply_schema(len(texts), _part_schema(form)),
+        max_tokens=256 + 2 * expected_tokens(texts, form),
+        read_part=partial(_read_part, form=form),
+        variant=form.digest,
         passages=quote_lines(passages, none=""),
+        **values,
     )
+
+
+def _choose_lists(form: GraphForm) -> dict[str, ItemList]:
+    """Return the lists of a part of a reply."""
+    n = _N_ENDS if form.terms else None if form.dates else _N_UNDATED
+    relations = _RELATIONS._replace(fields=dict(islice(_RELATIONS.fields.items(), n)))
+    return (
+        {"relations": relations} if form.terms else {"entities": _ENTITIES, "relations": relations}
+    )
+
+
+def _part_schema(form: GraphForm) -> dict[str, Any]:
+    """Return the JSON schema of a part of a reply."""
+    string, own = {"type": "string"}, [name for name, _ in form.relations]
+    kinds: dict[str, Any] = {"strength": {"type": "integer"}}
+    kinds["type"] = {**string, "enum": list(form.entity_types)}
+    if form.strict and own:
+        kinds["predicate"] = {**string, "enum": own}
+    items = {
+        name: closed_schema({field: kinds.get(field, string) for field in each.fields})
+        for name, each in _choose_lists(form).items()
+    }
+    return closed_schema({name: {"type": "array", "items": each} for name, each in items.items()})
+
+
+def _read_part(part: Any, form: GraphForm) -> tuple[Any, int]:  # noqa: ANN401 -- parsed JSON
+    """Return the lists of a part of a reply, and how many items and dates cannot be used."""
+    read, n_bad = read_lists(part, _choose_lists(form))
+    relations = read["relations"] if read and form.dates else ()
+    dates = (str(each[name]).strip() for each in relations for name in _DATES)
+    return read, n_bad + sum(not read_day(each) and each.casefold() not in _OPEN for each in dates)
 
 
 def _list_taken(extraction: Extraction | None) -> Iterator[str]:
@@ -110,36 +177,49 @@ def _list_taken(extraction: Extraction | None) -> Iterator[str]:
             yield to_line(f"{each.subject} {each.relation} {each.object}")
 
 
-def expected_tokens(texts: Sequence[str]) -> int:
+def expected_tokens(texts: Sequence[str], form: GraphForm = PLAIN) -> int:
     """Return the likely number of completion tokens of `graph_prompt`."""
-    return sum(16 + round(_RATIO * tokens.count(text)) for text in texts)
+    ratio = _RATIO + _MORE_FULL * form.full + _MORE_DATED * form.dates
+    ratio = _RATIO_OF_TERMS if form.terms else ratio
+    return sum(16 + round(ratio * tokens.count(text)) for text in texts)
 
 
 def read_graph(
     data: Any,  # noqa: ANN401 -- parsed JSON
     texts: Sequence[str],
     hints: Sequence[Sequence[str]] = (),
+    form: GraphForm = PLAIN,
 ) -> list[Extraction | None]:
     """Return the graph of each text in a reply, None for a text without one.
 
     A name must stand in its text or among its `hints`, whatever its case and punctuation, and
-    neither pronouns nor clauses are names. Rows of one name, or of one triple, become one.
+    neither pronouns nor clauses are names; of statistical entities it must be one. Rows of one
+    name, or of one triple, become one. In a closed form a text may have nothing: its lists are
+    empty.
     """
     extractions = []
-    spellings = hints or [()] * len(texts)
-    for part, text, preferred in zip(split_reply(data, len(texts)), texts, spellings, strict=True):
-        words, keys = f" {entity_key(text)} ", frozenset(map(entity_key, preferred))
+    given = hints or [()] * len(texts)
+    for part, text, names in zip(split_reply(data, len(texts)), texts, given, strict=True):
+        if form.terms and isinstance(part, Mapping):
+            names = part.get("listed", names)  # noqa: PLW2901 -- of when the text was read
+        words, keys = f" {entity_key(text)} ", frozenset(map(entity_key, names))
         resolve = partial(_resolve_name, words=words, hints=keys)
-        entities = _entities(read_rows(part, "entities", _ENTITY), resolve)
-        triples = collect_triples(read_rows(part, "relations", _RELATION), resolve)
-        some = entities or triples
+        entities = tuple(Described(name=name) for name in names)
+        if not form.terms:
+            entities = _entities(_read_rows(part, "entities", _ENTITIES.fields), resolve, form)
+        if form.is_closed:
+            known = {entity_key(each.name): each.name for each in entities}
+            resolve = partial(_resolve_known, known=known)
+        rows = _read_rows(part, "relations", _RELATIONS.fields)
+        triples = _triples(rows, resolve, form, text)
+        some = triples or (entities and not form.terms) or (form.is_closed and _is_empty(part))
         extractions.append(Extraction(entities=entities, triples=triples) if some else None)
     return extractions
 
 
-def strip_article(name: str) -> str:
-    """Return a name without a leading "the", "a" or "an"."""
-    return _ARTICLE.sub("", name)
+def _is_empty(part: object) -> bool:
+    """Check whether a part has its lists, and nothing in them."""
+    return isinstance(part, Mapping) and part.get("relations") == [] and not part.get("entities")
 
 
 def _resolve_name(text: str, words: str, hints: Container[str]) -> str:
@@ -149,14 +229,19 @@ def _resolve_name(text: str, words: str, hints: Container[str]) -> str:
     """
     if text.casefold() in _NO_NAMES and not text.isupper():  # "WHO" and "US" are names
         return ""
-    name = strip_article(text)
+    name = _ARTICLE.sub("", text)
     key = entity_key(name)
     if not 0 < len(key.split()) <= _MAX_NAME_WORDS:
         return ""
     return name if has_key(words, key) or key in hints else ""
 
 
-def read_rows(part: Any, list_name: str, names: Iterable[str]) -> Iterator[list[str]]:  # noqa: ANN401
+def _resolve_known(text: str, known: Mapping[str, str]) -> str:
+    """Return the known name that a text is, perhaps with an article, or ""."""
+    return known.get(entity_key(text)) or known.get(entity_key(_ARTICLE.sub("", text)), "")
+
+
+def _read_rows(part: Any, list_name: str, names: Iterable[str]) -> Iterator[list[str]]:  # noqa: ANN401
     """Yield the values under `names` of each object in a list, "" for non-strings."""
     rows = part.get(list_name) if isinstance(part, Mapping) else None
     for row in rows if isinstance(rows, list) else ():
@@ -165,12 +250,13 @@ def read_rows(part: Any, list_name: str, names: Iterable[str]) -> Iterator[list[
             yield [collapse(str(v)) if isinstance(v, str | int | float) else "" for v in values]
 
 
-def _entities(rows: Iterable[list[str]], resolve: Callable[[str], str]) -> tuple[Described, ...]:
+def _entities(
+    rows: Iterable[list[str]], resolve: Callable[[str], str], form: GraphForm
+) -> tuple[Described, ...]:
     by_key: dict[str, Described] = {}
     for spelling, type_, about in rows:
-        if name := resolve(spelling):
+        if (name := resolve(spelling)) and (kind := form.find_type(type_)):
             first = by_key.setdefault(entity_key(name), Described(name=name))
-            kind = type_.casefold() if type_.casefold() in ENTITY_TYPES else "other"
             kind = kind if first.type == "other" else first.type
             by_key[entity_key(name)] = replace(
                 first, type=kind, description=first.description or about
@@ -178,27 +264,40 @@ def _entities(rows: Iterable[list[str]], resolve: Callable[[str], str]) -> tuple
     return tuple(by_key.values())
 
 
-def collect_triples(
-    rows: Iterable[Sequence[str]], resolve: Callable[[str], str]
+def _triples(
+    rows: Iterable[list[str]], resolve: Callable[[str], str], form: GraphForm, text: str
 ) -> tuple[Triple, ...]:
     """Return the distinct triples whose ends both resolve to names, by key.
 
-    A row has a subject, predicate and object, and perhaps a description and strength.
+    A row has a subject, predicate, object, description, strength and dates.
     """
     by_keys: dict[tuple[str, ...], Triple] = {}
-    for subject, predicate, object_, *more in rows:
-        first_words = " ".join(predicate.split()[:_MAX_PREDICATE_WORDS])
+    for subject, predicate, object_, about, strength, *dates in rows:
+        first_words = " ".join(form.find_relation(predicate).split()[:_MAX_PREDICATE_WORDS])
         parts = resolve(subject), first_words, resolve(object_)
         keys = tuple(map(entity_key, parts))
         if all(keys) and keys[0] != keys[2]:
             new = Triple(subject=parts[0], relation=parts[1], object=parts[2])
             first = by_keys.setdefault(keys, new)
-            about, strength = more or ("", "")
-            strongest = max(first.strength, _strength(strength))
             by_keys[keys] = replace(
-                first, description=first.description or about, strength=strongest
+                first,
+                description=first.description or about,
+                strength=max(first.strength, _strength(strength)),
+                validity=tuple(dict.fromkeys([*first.validity, *_read_validity(dates, text)])),
             )
     return tuple(by_keys.values())
+
+
+def _read_validity(dates: Sequence[str], text: str) -> Iterator[Validity]:
+    """Yield when a triple holds by its dates, nothing where these say nothing.
+
+    A date whose year the text does not have is not of the text.
+    """
+    days = (read_day(each, last=i == 1) for i, each in enumerate(dates))
+    start, end, stated = (day if str(day // 10_000) in text else 0 for day in days)
+    if 0 < end // 10_000 < start // 10_000:  # it ends before it begins
+        start = end = 0
+    yield from filter(str, [Validity(start, end, stated)])
 
 
 def _strength(text: str) -> int:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from clew.algo.salience import Ngrams, Score, count_ngrams, entity_rates, keep_entries, mark_salient
 from clew.algo.topk import top_k
+from clew.base.types import Scalar
+from clew.index.layers.entities import is_key
 from clew.index.layers.numbers import Numbers, hash_texts, number_values
 from clew.text.analyze import term_spans
 from clew.text.ngrams import bleu_tokens, content_words, number_parts, split_pieces
+from clew.text.normalize import entity_key
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,9 +28,33 @@ _FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd, of the hash of what an n-gram go
 
 THRESHOLD = 0.5  # of a salient term's rate
 LONGEST = 3  # words of a salient term
+LEAST = 2  # statistical entities of a text that an LLM is asked to relate
 _HINTS = 12  # terms of a text at most
 _EDGE = re.compile(r"\b")
 _POSSESSIVE = re.compile(r"['’]s?$")
+
+
+@dataclass(frozen=True, slots=True)
+class TermSettings:
+    """The settings that decide which n-grams are statistical entities; see `salient_rates`.
+
+    Those of a chunk are all that an LLM relates then, so that it can invent none: Wang et al.
+    (2025), "AGRAG", arXiv:2511.05549, Eq. 4.
+    """
+
+    threshold: float = THRESHOLD  # that its rate exceeds, from 0 to below 1 [τ]
+    longest: int = LONGEST  # words [b]
+
+    def to_recipe(self) -> dict[str, Scalar]:
+        """Return the settings as stored in an index's recipe."""
+        return {"entity_threshold": float(self.threshold), "entity_words": self.longest}
+
+    @classmethod
+    def from_recipe(cls, recipe: Mapping[str, Any]) -> Self | None:
+        """Return the settings in a recipe, or None if no LLM was given terms."""
+        if "entity_threshold" not in recipe:
+            return None
+        return cls(recipe["entity_threshold"], recipe["entity_words"])
 
 
 def salient_rates(
@@ -59,6 +86,22 @@ def salient_rates(
     first, terms = number_values(rates.indices)
     salient = csr_array((rates.data, terms, rates.indptr), shape=(len(texts), len(first)))
     return salient, counted.spell(np.flatnonzero(mask)[first])
+
+
+def statistical_terms(texts: Sequence[str], terms: TermSettings) -> list[list[str]]:
+    """Return the statistical entities of each text in its spelling and order.
+
+    How rare an n-gram is depends on all `texts`. Names of one key are one.
+    """
+    rates, ngrams = salient_rates(texts, longest=terms.longest, threshold=terms.threshold)
+    spellings = []
+    for spelled in spell_rates(rates, ngrams, texts):
+        names: dict[str, str] = {}
+        for name in spelled:
+            if is_key(entity_key(name)):
+                names.setdefault(entity_key(name), name)
+        spellings.append(list(names.values()))
+    return spellings
 
 
 @dataclass(frozen=True, slots=True)

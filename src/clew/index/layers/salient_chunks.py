@@ -20,8 +20,7 @@ from clew.algo.salience import entity_rates, mark_salient
 from clew.index.layers.entities import is_key
 from clew.index.layers.extractions import encode_texts
 from clew.index.layers.numbers import Numbers, number_values
-from clew.index.layers.relations import TermSettings
-from clew.index.layers.salient import TextNgrams, spell_rates, spell_terms
+from clew.index.layers.salient import TermSettings, TextNgrams, spell_rates, spell_terms
 from clew.index.snapshot import Snapshot
 from clew.text.keys import name_key
 from clew.text.ngrams import number_parts

@@ -20,8 +20,7 @@ from clew.algo.salience import Score, keep_entries
 from clew.algo.synonyms import find_near_pairs, update_pairs
 from clew.base.derived import CachedArrays, Derived, EarlierArrays
 from clew.base.types import LLM_MADE
-from clew.index.layers.relations import TermSettings
-from clew.index.layers.salient import salient_rates
+from clew.index.layers.salient import TermSettings, salient_rates
 from clew.index.layers.salient_chunks import (
     arrays_from_rates,
     keys_of,

@@ -46,8 +46,9 @@ class Snapshot:
     generation: int = 0
     # Gives cached arrays from disk, or computed and then cached there; None without a store.
     recall: Callable[[Snapshot, CachedArrays, Mapping[str, Any]], Arrays] | None = None
-    # Gives the snapshot of some documents alone, by ascending rows; None without a store.
-    among: Callable[[NDArray[np.int64]], Snapshot] | None = None
+    # Gives the snapshot of some documents alone, by ascending rows, and of the triples that hold on
+    # some days, if any are named; None without a store.
+    among: Callable[..., Snapshot] | None = None
     # Cuts some chunks out, by their rows; None without a store.
     cutter: ChunkCutter | None = None
     # What the index has in all, where this snapshot holds a part of it; None: it holds all.

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from clew.base.types import Document, Mention
+from clew.base.types import Document, Mention, Validity
 
 if TYPE_CHECKING:
     import numpy as np
@@ -80,6 +80,11 @@ class TripleLayer(Layer, Protocol):
 
         Where `chunks` are given, only what was extracted from these.
         """
+        ...
+
+    @property
+    def validity(self) -> Mapping[int, Sequence[Validity]]:
+        """Return the distinct times at which triples hold, by row, where texts say so."""
         ...
 
 

@@ -6,7 +6,7 @@ extracted from a chunk comes later than it and may come again, so an extraction 
 chunk, and its results are rows below that.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from clew.algo import coding
 from clew.algo.coding import narrow, widen
-from clew.base.types import Scalar
+from clew.base.types import ENTITY_TYPES, Scalar
+from clew.errors import InputError
 from clew.index.snapshot.batch import Batch
 from clew.index.store.segments import MappedSegment
 
@@ -63,6 +64,7 @@ TABLES: Mapping[str, LayerTable] = {
         {"n_relation": "triple_relation.bytes", "n_description": "triple_description.bytes"},
         vectors=True,
     ),
+    "validity": LayerTable("triple", ("first", "last", "stated")),  # of dated triples only
     "description": LayerTable(
         "extraction",
         ("entity", "type"),
@@ -87,6 +89,7 @@ REFERENCES = {
 
 LENGTH = 127  # of a token's vector in int8
 DEFAULT_BITS: Mapping[str, int] = {"vector_bits": 8, "unit_bits": 4, "token_bits": 1}
+_MOST_TYPES = 240  # of schemas: a byte tells them and others apart
 _TOKENS = ("token.vectors", "statement_token.vectors")
 _UNITS = ("sentence.vectors", "statement.vectors", "name.vectors")
 
@@ -147,6 +150,19 @@ def read_number(recipe: Mapping[str, Scalar], name: str) -> int:
     number = recipe[name]
     assert isinstance(number, int)  # noqa: S101 -- as settings check, and an embedder has it
     return number
+
+
+def read_types(recipe: Mapping[str, Scalar]) -> tuple[str, ...]:
+    """Return the names of the entity types of an index, by their stored numbers."""
+    return (*ENTITY_TYPES, *filter(None, str(recipe.get("entity_types", "")).split(",")))
+
+
+def add_types(recipe: Mapping[str, Scalar], names: Iterable[str]) -> dict[str, Scalar]:
+    """Return the setting of a recipe that names further types. Raises InputError for too many."""
+    own = list(dict.fromkeys([*read_types(recipe), *names]))[len(ENTITY_TYPES) :]
+    if len(own) > _MOST_TYPES:
+        raise InputError(f"an index has at most {_MOST_TYPES} types of schemas: use a new folder")
+    return {"entity_types": ",".join(own)} if own else {}
 
 
 def encode_array(name: str, array: NDArray[Any], recipe: Mapping[str, Scalar]) -> NDArray[Any]:

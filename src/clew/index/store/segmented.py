@@ -283,7 +283,7 @@ class SegmentedStore(Closing, ABC, Generic[C_co]):
         catalogue = self.open_read_only()
         try:
             segments = [self._arrays(each.name) for each in catalogue.segments()]
-            return View(catalogue, self.recipe, segments)
+            return View(catalogue, dict(catalogue.meta("recipe")), segments)
         except BaseException:
             catalogue.close()
             raise

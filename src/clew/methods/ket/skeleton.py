@@ -15,7 +15,7 @@ from clew.algo.local_search import RelationLinks, group_relations
 from clew.algo.topk import top_k
 from clew.base.derived import Derived
 from clew.base.types import IMPORTED, SOURCES
-from clew.index.layers.relations import TermSettings
+from clew.index.layers.salient import TermSettings
 from clew.index.snapshot import Snapshot
 
 _NO_TRIPLES = "no triples, so no graph: 'clew index PATH --triples cooccurrence' extracts some"

@@ -34,13 +34,12 @@ def fill_prompt(
     schema: Mapping[str, Any] | None = None,
     max_tokens: int = 512,
     read_part: ReadPart | None = None,
+    variant: str = "",
     **values: Value,
 ) -> Prompt:
     """Return the prompt in `name`.md with its $placeholders filled in."""
-    unfilled = Prompt(
-        user="", schema=schema, max_tokens=max_tokens, name=name, values=values, read_part=read_part
-    )
-    return _fill(_parts(name), unfilled)
+    prompt = Prompt(user="", schema=schema, max_tokens=max_tokens, name=name, read_part=read_part)
+    return _fill(_parts(name), replace(prompt, values=values, variant=variant))
 
 
 def _fill(parts: Parts, prompt: Prompt) -> Prompt:
@@ -51,7 +50,7 @@ def _fill(parts: Parts, prompt: Prompt) -> Prompt:
         prompt,
         system=f"{system.strip()}{guard}",
         user=Template(user).substitute(rendered).strip(),
-        version=f"{prompt.name}-{version}",
+        version="-".join(filter(None, [prompt.name, version, prompt.variant])),
     )
 
 

@@ -272,7 +272,7 @@ class _Gathering:
         }
         taken = list(self._ask_some("take", requests, exchange.Taken).values())
         with self.measure("join"):
-            return join_shards(taken, one.whole, one.recipe, one.aliases)
+            return join_shards(taken, one.whole, one.recipe, one.aliases, one.where)
 
     def _shared_question(self, shard: int) -> exchange.SharedQuestion:
         whole = self.together.whole

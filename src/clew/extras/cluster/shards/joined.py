@@ -16,6 +16,7 @@ from clew.errors import StoreError
 from clew.extras.cluster.shards.exchange import Taken, count_entities
 from clew.extras.cluster.shards.salient_merging import SalientTerms, combine_salient_terms
 from clew.extras.cluster.shards.whole import CorpusTotals
+from clew.filters import match, parse
 from clew.index.generation.assemble import assemble
 from clew.index.generation.assembly import Assembly, IndexCounts
 from clew.index.generation.layers import Parts, build_snapshot, resolve_aliases
@@ -68,8 +69,11 @@ def join_shards(
     whole: CorpusTotals,
     recipe: Mapping[str, Scalar],
     aliases: Mapping[str, str],
+    where: str = "",
 ) -> Snapshot:
     """Return a snapshot of cuts from shards; entities are joined by key.
+
+    `where` is the filter of the question, which may ask for what holds at a date.
 
     Raises StoreError where two shards have a document of one id.
     """
@@ -88,6 +92,7 @@ def join_shards(
         {rows[a]: rows[b] for a, b in pairs.items() if a in rows and b in rows},
         halved=recipe["subchunk_depth"] != 0,
         whole=None if has_all else counts,
+        during=match.find_time(parse(where)) if where else 0,
     )
     snapshot = build_snapshot(Parts(assembly, view), recall=None)
     if has_all:

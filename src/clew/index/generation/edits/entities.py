@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.algo.row_edits import RowEdits
-from clew.base.types import DATE, ENTITY_TYPES, GRAPH, IMPORTED
+from clew.base.types import DATE, GRAPH, IMPORTED
 from clew.index.generation.edits.search import (
     BEHIND_ALL,
     are_in,
@@ -81,7 +81,6 @@ def find_entities(source: Source, units: UnitEdits, mentions: MentionEdits) -> E
         "entity.description": description,
         "entity.linkable": linkable,
         "entity.extracted": description >= 0,
-        "entity.type": _count_types(source, groups[_DESCRIPTION], descriptions, n),
     }
     place, first = key[left] >> _ROW_BITS, _rows_of(key[left])
     return EntityEdits(
@@ -198,18 +197,6 @@ def _mark_linkable(
     linkable[owner[imported]] = True
     chunk = source.live.chunks_of("description")
     linkable[groups[_DESCRIPTION][source.extraction_sources(GRAPH)[chunk] == IMPORTED]] = True
-
-
-def _count_types(
-    source: Source, groups: Rows, descriptions: tuple[Rows, Rows], n: int
-) -> NDArray[np.intp]:
-    """Return the type that most descriptions of each entity have; "other" is no vote."""
-    rows, owner = descriptions
-    votes = np.zeros((n, len(ENTITY_TYPES)), dtype=np.int32)
-    np.add.at(votes, (owner, source.column("description.type")[rows]), 1)
-    np.add.at(votes, (groups, source.new_values("description.type")), 1)
-    votes[:, 0] = 0
-    return np.asarray(votes.argmax(axis=1))
 
 
 def _kept_occurrences(

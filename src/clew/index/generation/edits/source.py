@@ -43,6 +43,7 @@ class Source:
     targets: Rows | None = None  # the entity that each stored one is an alias of, or itself
     n_extractions: int | None = None  # how many count; None: all
     whole: IndexCounts | None = None  # of the index that it is a part of
+    during: int = 0  # a day, month or year: triples that do not hold then are left out
 
     @property
     def lookups(self) -> Mapping[str, NDArray[Any]]:

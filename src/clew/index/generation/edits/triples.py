@@ -35,8 +35,8 @@ def find_triples(source: Source) -> TripleEdits:
     """Find the added and removed triples and occurrences."""
     rows, chunk = source.live.rows["triple"], source.live.chunks_of("triple")
     ends = (source.resolve(source.new_values(f"triple.{end}")) for end in ("subject", "object"))
-    two = np.not_equal(*ends)
-    rows, chunk = rows[two], chunk[two]
+    kept = np.not_equal(*ends) & _mark_valid(source, rows)
+    rows, chunk = rows[kept], chunk[kept]
     stored = source.base.stored["triple"]
     known = KnownRows.from_source(source, "triple", stored)
     gone = rows_below(source.column("occurrence.chunk"), source.chunks.gone)
@@ -52,6 +52,23 @@ def find_triples(source: Source) -> TripleEdits:
         strength=strength,
         chunks=link_to_chunks(source, "triple", edits, distinct.of_came, chunk, strength),
     )
+
+
+def _mark_valid(source: Source, rows: Rows) -> NDArray[np.bool_]:
+    """Mark the stored triples that hold during the time that is asked for, if any, by their texts.
+
+    A triple without dates may hold at any time.
+    """
+    dated, owner = source.stored.rows_below("validity", rows if source.during else rows[:0])
+    first, last = (source.stored.take(f"validity.{name}", dated) for name in ("first", "last"))
+    holds = (first <= _end(source.during)) & ((last == 0) | (_end(last) >= source.during))
+    times, valid = (np.bincount(each, minlength=len(rows)) for each in (owner, owner[holds]))
+    return np.asarray((times == 0) | (valid > 0))
+
+
+def _end(days: Any) -> NDArray[Any]:  # noqa: ANN401 -- numbers of `read_day`, or one
+    """Return the last day of each date, whose month or day may be open (0)."""
+    return np.asarray(days + np.where(days % 10_000 == 0, 1231, np.where(days % 100 == 0, 31, 0)))
 
 
 def _keys(source: Source, rows: Rows) -> NDArray[np.uint64]:

@@ -149,7 +149,7 @@ async function showGraph(body, index, signal, wanted) {
       may("write") ? editor(entity) : null,
       entity.descriptions.map((each) => h("p", { dir: "auto" }, each)),
       entity.title_of.length ? h("p", {}, "Title of ", entity.title_of.map((id, at) => [at ? ", " : "", h("button.link", { type: "button", dir: "auto", onclick: () => openDocument({ index, id }) }, shortened(id, 80))])) : null,
-      entity.triples.length ? [h("h3", {}, "Stated relations"), h("ul.plain", {}, entity.triples.slice(0, 20).map((each) => h("li", { dir: "auto" }, `${each.subject} — ${each.relation} — ${each.object}`)))] : null,
+      entity.triples.length ? [h("h3", {}, "Stated relations"), h("ul.plain", {}, entity.triples.slice(0, 20).map((each) => h("li", { dir: "auto" }, `${each.subject} — ${each.relation} — ${each.object}${each.validity.length ? ` (${each.validity.join("; ")})` : ""}`)))] : null,
       entity.neighbours.length ? [h("h3", {}, "In the same texts"), h("p", {}, entity.neighbours.slice(0, 24).map((each) => chip(each)))] : null,
       h("h3", {}, "Texts"), list, more,
     ];
