@@ -127,7 +127,8 @@ def merge_requested(last: Mapping[str, Scalar], fields: Mapping[str, Any]) -> Wa
         )
     if wanted.triples != "llm":
         of_llm = ("core", "core_by", "entities", "gleanings", "descriptions")
-        names = [name for name in of_llm if name in fields and fields[name] not in ("", 0)]
+        given = {name: fields[name] for name in of_llm if name in fields}
+        names = [name for name in given if "core" in name or given[name] not in ("", 0)]
         why = f"triples by an LLM, but triples are set to {wanted.triples!r}: use llm"
     elif wanted.terms is not None:
         others = ("gleanings", "schema", "descriptions")
