@@ -436,7 +436,7 @@ def test_no_key_is_in_any_file_of_an_index(folder, monkeypatch):
         spec = f"openai:x@{server.url}"
         with clew.open(folder, specs=Specs(embedder=spec, llm=spec)) as index:
             index.add(small_documents()[:3], units=1.0, triples="llm")
-                assert index.ask(QUESTION, method="hybrid", min_support=0).kind == "generated"
+            assert index.ask(QUESTION, method="hybrid", min_support=0).kind == "generated"
     assert {path.name for path in folder.iterdir()} >= {"calls.sqlite", "embeddings.sqlite"}
     for path in folder.rglob("*"):
         assert path.is_dir() or key.encode() not in path.read_bytes(), path
