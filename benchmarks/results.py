@@ -308,11 +308,9 @@ def draw(reports: Mapping[str, Report]) -> None:
     FIGURES.mkdir(exist_ok=True)
     ablated = _recalls(reports, "ablations")
     groups = {
-        paper: [
-            (name, {dataset: of[setting.label] for dataset, of in ablated.items()})
-            for name, setting in named
-        ]
+        f"{paper}, {dataset}": [(name, of[setting.label]) for name, setting in named]
         for paper, named in ABLATIONS.items()
+        for dataset, of in ablated.items()
     }
     if len(ablated) == len(ABLATED):
         draw_ablations(groups, "recall@5", FIGURES / "ablations.svg")
