@@ -1,16 +1,19 @@
 """Measure what a trained reader adds to Clew's own choice of the quoted statement.
 
-    python tools/reader/blend.py score CASES... --reader FOLDER --into FOLDER
-    python tools/reader/blend.py compare --cases FOLDER --scores FOLDER
-        --models FILE --train NAME... --test NAME...
+    python tools/reader/blend.py score CASES... --reader FOLDER --base FOLDER --into FOLDER
+        [--statements 20] [--bridges 3] [--window 440]
+    python tools/reader/blend.py compare --cases FOLDER --scores FOLDER --models FILE
+        --train NAME... [--test NAME...] [--statements 20] [--bridges 3] [--features NAME...]
 
-`cases.py` writes CASES, `export.py` the reader. The 20 likeliest statements of a question are
-read, then those linked to the 3 likeliest bridges behind these. A softmax over the 20 with the
-features of `FEATURES` gives their likelihood anew; its weights are fitted on the training sets
-alone, and the rates of these are of five folds by question. Printed are the share of questions
-whose first quote holds the answer, and of those with any quote that does, today and blended, with
-the difference and its interval of 95 % (bootstrap of pairs); then how well the support tells these
-questions from the same ones without the document that has the answer (AUROC).
+`cases.py` writes CASES, `export.py` the reader. The likeliest statements of a question are read,
+then those linked to the likeliest bridges behind these. A softmax over them with `FEATURES` gives
+their likelihood anew; its weights are fitted on the training sets alone, and the rates of these
+are of five folds by question. Without --test these rates are all that is printed.
+
+Printed are the share of questions whose first quote holds the answer, and of those with any quote
+that does, today and blended, with the difference and its interval of 95 % (bootstrap of pairs);
+then how well the support tells these questions from the same ones without the document that has
+the answer (AUROC).
 """
 
 from __future__ import annotations
@@ -18,20 +21,20 @@ from __future__ import annotations
 import argparse
 import pickle
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from cases import Seen, quotes  # also for `pickle`, which has it as of the program that wrote it
-from judge import BRIDGES, CANDIDATES, Judge
+from judge import Judge
 from scipy.optimize import minimize
 from scipy.stats import rankdata
 
 from clew.answers.sentence_weights import FITTED, Likelihood, SentenceModel, _weigh
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -40,14 +43,14 @@ if TYPE_CHECKING:
 
 FOLDS, DRAWS, PENALTY = 5, 10_000, 0.05
 WEIGHTS = {"chain": 1.0, "part": 0.4, "sub": 0.4, "page": 1.0}
-FEATURES = (
-    "log share",
-    "holds",
-    "behind a bridge",
-    "behind a bridge, of a chain",
-    "supports",
-    "passage",
-)
+FEATURES = {
+    "share": "Clew's own likelihood, its logarithm",
+    "holds": "the logit of a statement by itself",
+    "behind": "how much higher it is behind the bridges",
+    "chain": "the same, times the probability that one statement does not answer",
+    "supports": "the logit of supporting the answer",
+    "passage": "that of the passage",
+}
 
 
 # -- reading --------------------------------------------------------------------------------------
@@ -68,14 +71,14 @@ class Scored:
     seconds: float  # of CPU
 
 
-def score(seen: Seen, judge: Judge) -> Scored:
+def score(seen: Seen, judge: Judge, n_statements: int, n_bridges: int) -> Scored:
     """Return what the reader makes of a question."""
     features = seen.case.features
     started = time.process_time()
-    rows = np.argsort(-FITTED.estimate(features).shares, kind="stable")[:CANDIDATES]
+    rows = np.argsort(-FITTED.estimate(features).shares, kind="stable")[:n_statements]
     sentences = features.sentences
     [alone] = judge.judge(features.question, [""], sentences, [rows.tolist()])
-    bridges, prior = find_bridges(seen, rows)
+    bridges, prior = find_bridges(seen, rows, n_bridges)
     linked = [rows[each > 0].tolist() for each in prior]
     texts = [sentences[b].said for b in bridges]
     judged = judge.judge(features.question, texts, sentences, linked)
@@ -91,7 +94,7 @@ def score(seen: Seen, judge: Judge) -> Scored:
     )
 
 
-def find_bridges(seen: Seen, rows: NDArray[np.intp]) -> tuple[list[int], Floats]:
+def find_bridges(seen: Seen, rows: NDArray[np.intp], most: int) -> tuple[list[int], Floats]:
     """Return the likeliest bridges, and (k, c) the shares of their pairs with candidates."""
     features = seen.case.features
     chains = features.chains
@@ -102,7 +105,7 @@ def find_bridges(seen: Seen, rows: NDArray[np.intp]) -> tuple[list[int], Floats]
     shares /= shares.sum()
     inside = np.isin(chains.answers, rows)
     mass = np.bincount(chains.bridges, weights=shares * inside, minlength=len(features.sentences))
-    bridges = [int(b) for b in np.argsort(-mass, kind="stable")[:BRIDGES] if mass[b] > 0]
+    bridges = [int(b) for b in np.argsort(-mass, kind="stable")[:most] if mass[b] > 0]
     prior = np.zeros((len(bridges), len(features.sentences)))
     for k, b in enumerate(bridges):
         mine = chains.bridges == b
@@ -112,24 +115,26 @@ def find_bridges(seen: Seen, rows: NDArray[np.intp]) -> tuple[list[int], Floats]
 
 def write_scores(options: argparse.Namespace) -> None:
     """Read all questions with the reader."""
-    judge = Judge(options.reader, options.reader.parent / "base" / "tokenizer.json")
+    judge = Judge(options.reader, options.base / "tokenizer.json", options.window)
     options.into.mkdir(exist_ok=True)
     for path in options.cases:
         kept = pickle.loads(path.read_bytes())  # noqa: S301 -- written by `cases.py`
         todo = [s for s in kept if s.kind in options.kinds]
-        found = {(s.id, s.kind): score(s, judge) for s in todo}
+        found = {(s.id, s.kind): score(s, judge, options.statements, options.bridges) for s in todo}
         into = options.into / path.name
         known = pickle.loads(into.read_bytes()) if into.exists() else {}  # noqa: S301
         into.write_bytes(pickle.dumps(known | found))
-        spent = np.mean([each.seconds for each in found.values()]) if found else 0
-        print(path.name, len(found), f"{1000 * spent:.0f} ms of CPU", flush=True)
+        spent = np.median([each.seconds for each in found.values()]) if found else 0
+        print(path.name, len(found), f"{1000 * spent:.0f} ms of CPU, median", flush=True)
 
 
 # -- blending -------------------------------------------------------------------------------------
 
 
-def make_features(seen: Seen, scored: Scored, model: SentenceModel = FITTED) -> Floats:
-    """Return the (c, m) features of the candidates.
+def make_features(
+    seen: Seen, scored: Scored, used: Sequence[str], model: SentenceModel = FITTED
+) -> Floats:
+    """Return the (c, m) features `used` of the candidates.
 
     What the reader makes of one behind its bridges is the mean over these, by their probability.
     """
@@ -138,11 +143,15 @@ def make_features(seen: Seen, scored: Scored, model: SentenceModel = FITTED) -> 
     way = float(1 / (1 + np.exp(-_weigh(features.question_features, model.way))))
     holds = fill(scored.holds)
     gain, _ = find_gain(scored, holds)
-    columns = [
-        *(np.log(shares + 1e-9), holds, gain, gain * (1 - way)),
-        *(fill(scored.supports), fill(scored.passage)),
-    ]
-    return np.stack(columns, axis=1)
+    columns = {
+        "share": np.log(shares + 1e-9),
+        "holds": holds,
+        "behind": gain,
+        "chain": gain * (1 - way),
+        "supports": fill(scored.supports),
+        "passage": fill(scored.passage),
+    }
+    return np.stack([columns[name] for name in used], axis=1)
 
 
 def fill(each: Floats) -> Floats:
@@ -164,14 +173,16 @@ def find_gain(scored: Scored, holds: Floats) -> tuple[Floats, NDArray[np.intp]]:
     return gain, best
 
 
-def fit(pairs: Sequence[Pair], models: Sequence[SentenceModel]) -> Floats:
+def fit(
+    pairs: Sequence[Pair], models: Sequence[SentenceModel], used: Sequence[str]
+) -> dict[str, float]:
     """Return the weights of most penalised likelihood."""
     given = []
     for (seen, scored), model in zip(pairs, models, strict=True):
         holds = seen.case.holds[scored.rows]
         if holds.any() and not seen.case.features.sides and seen.kind in WEIGHTS:
-            given.append((make_features(seen, scored, model), holds, WEIGHTS[seen.kind]))
-    start = np.array([1.0, 0, 0, 0, 0, 0])
+            given.append((make_features(seen, scored, used, model), holds, WEIGHTS[seen.kind]))
+    start = np.array([float(name == "share") for name in used])
 
     def loss(w: Floats) -> float:
         value = PENALTY * len(given) * float(((w - start) ** 2).sum()) / 20
@@ -182,13 +193,16 @@ def fit(pairs: Sequence[Pair], models: Sequence[SentenceModel]) -> Floats:
             value -= weight * float(np.log(shares[holds].sum() / shares.sum() + 1e-12))
         return value
 
-    return minimize(loss, start, method="L-BFGS-B").x
+    found = minimize(loss, start, method="L-BFGS-B").x
+    return dict(zip(used, found.tolist(), strict=True))
 
 
-def choose(seen: Seen, scored: Scored, weights: Floats, model: SentenceModel = FITTED) -> list[int]:
+def choose(
+    seen: Seen, scored: Scored, weights: Mapping[str, float], model: SentenceModel = FITTED
+) -> list[int]:
     """Return the rows of the quotes by the blend."""
     estimated = model.estimate(seen.case.features)
-    z = make_features(seen, scored, model) @ weights
+    z = make_features(seen, scored, list(weights), model) @ np.array(list(weights.values()))
     read = np.exp(z - z.max())
     likely = estimated.shares.copy()
     likely[scored.rows] = read / read.sum() * likely[scored.rows].sum()
@@ -286,12 +300,15 @@ def print_quotes(
 
 
 def read_support(seen: Seen, scored: Scored) -> Floats:
-    """Return the features of the support."""
+    """Return the features of the support.
+
+    They are that of today, and how likely a passage has the answer, at most: by itself, and behind
+    a bridge where one is read.
+    """
     share = min(max(seen.support, 1e-6), 1 - 1e-6)
-    passages = np.concatenate([scored.passage[None], scored.behind_passage])
-    holding = np.concatenate([scored.holds[None], scored.behind])
-    best = [float(fill(each).max()) for each in (passages, holding, scored.holds)]
-    return np.array([np.log(share / (1 - share)), *best, 1.0])
+    alone = fill(scored.passage)
+    behind = alone if np.isnan(scored.behind_passage).all() else scored.behind_passage
+    return np.array([np.log(share / (1 - share)), alone.max(), np.nanmax(behind), 1.0])
 
 
 def fit_support(pairs: Sequence[Pair]) -> Floats:
@@ -339,7 +356,20 @@ def read_pairs(name: str, options: argparse.Namespace) -> list[Pair]:
     """Return the questions of a set that were read, with their scores."""
     kept = pickle.loads((options.cases / f"{name}.pkl").read_bytes())  # noqa: S301
     scores = pickle.loads((options.scores / f"{name}.pkl").read_bytes())  # noqa: S301
-    return [(s, scores[s.id, s.kind]) for s in kept if (s.id, s.kind) in scores]
+    return [
+        (s, cut(scores[s.id, s.kind], options.statements, options.bridges))
+        for s in kept
+        if (s.id, s.kind) in scores
+    ]
+
+
+def cut(scored: Scored, n: int, k: int) -> Scored:
+    """Return what is known of the first n candidates and k bridges."""
+    of_one = {name: getattr(scored, name)[:n] for name in ("rows", "holds", "supports", "passage")}
+    of_pairs = {
+        name: getattr(scored, name)[:k, :n] for name in ("behind", "behind_passage", "prior")
+    }
+    return replace(scored, **of_one, **of_pairs, bridges=scored.bridges[:k])
 
 
 def compare(options: argparse.Namespace) -> None:
@@ -347,27 +377,29 @@ def compare(options: argparse.Namespace) -> None:
     train = {name: read_pairs(name, options) for name in options.train}
     test = {name: read_pairs(name, options) for name in options.test}
     flat = [pair for pairs in train.values() for pair in pairs]
-    compare_quotes(flat, test, options.models)
+    compare_quotes(flat, test, options)
     compare_support(flat, test)
-    spent = [scored.seconds for pairs in test.values() for _, scored in pairs]
+    spent = [scored.seconds for pairs in (test or train).values() for _, scored in pairs]
     mean, most = 1000 * np.mean(spent), 1000 * np.quantile(spent, 0.95)
     print(f"CPU a question: {mean:.0f} ms, 95 % below {most:.0f} ms")
 
 
-def compare_quotes(flat: list[Pair], test: dict[str, list[Pair]], file: Path) -> None:
+def compare_quotes(
+    flat: list[Pair], test: dict[str, list[Pair]], options: argparse.Namespace
+) -> None:
     """Print how often the first quote holds the answer."""
     asked = [p for p in flat if p[0].kind in WEIGHTS and p[0].case.holds.any()]
     asked.sort(key=lambda p: (p[0].dataset, p[0].id))
-    models = fit_today([seen for seen, _ in asked], file)
+    models = fit_today([seen for seen, _ in asked], options.models)
     blended: dict[int, list[int]] = {}
 
     def fold(outside: Sequence[int], inside: Sequence[int]) -> None:
-        weights = fit([asked[i] for i in outside], [models[i] for i in outside])
+        weights = fit([asked[i] for i in outside], [models[i] for i in outside], options.features)
         blended.update({i: choose(*asked[i], weights, models[i]) for i in inside})
 
     cross(asked, fold)
-    weights = fit(asked, models)
-    print("weights", dict(zip(FEATURES, weights.round(3).tolist(), strict=True)))
+    weights = fit(asked, models, options.features)
+    print("weights", {name: round(each, 3) for name, each in weights.items()})
     print(
         "| questions | n | first | blended | difference "
         "| shown | blended | difference | quotes | blended |\n|---|" + "---:|" * 9
@@ -421,6 +453,8 @@ def main() -> None:
     scoring = commands.add_parser("score")
     scoring.add_argument("cases", nargs="+", type=Path)
     scoring.add_argument("--reader", type=Path, required=True)
+    scoring.add_argument("--base", type=Path, required=True)
+    scoring.add_argument("--window", type=int, default=440)
     scoring.add_argument("--into", type=Path, required=True)
     scoring.add_argument("--kinds", nargs="+", default=[*WEIGHTS, "last", "near"])
     scoring.set_defaults(run=write_scores)
@@ -429,8 +463,14 @@ def main() -> None:
     comparing.add_argument("--scores", type=Path, required=True)
     comparing.add_argument("--models", type=Path, required=True, help="where fits are kept")
     comparing.add_argument("--train", nargs="+", required=True)
-    comparing.add_argument("--test", nargs="+", required=True)
+    comparing.add_argument("--test", nargs="*", default=[])
+    told = "; ".join(f"{name}: {what}" for name, what in FEATURES.items())
+    names = list(FEATURES)
+    comparing.add_argument("--features", nargs="+", default=names, choices=names, help=told)
     comparing.set_defaults(run=compare)
+    for each in (scoring, comparing):
+        each.add_argument("--statements", type=int, default=20)
+        each.add_argument("--bridges", type=int, default=3)
     options = parser.parse_args()
     options.run(options)
 

@@ -1,6 +1,6 @@
 """Build training examples for the reader: a question, a bridge, and a window of one passage.
 
-    python tools/reader/examples.py SOURCE... --into FILE [--hold-out GROUPS]
+    python tools/reader/examples.py SOURCE... --into FILE [--window 440]
 
 A SOURCE is a file of questions over passages, JSON Lines or .xz of it, a question and a passage a
 line: "src", "group", "q", "title", "ctx", "ans", "start" (of the answer in "ctx", -1 without),
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     Row = dict[str, Any]
 
-WINDOW = 440  # characters of a passage that are read at once
 BRIDGE = 200  # characters of the statement before it
 CHAINS = {"2wiki_train", "hotpot_train", "generated_chain", "composed"}
 GENERATED = ("generated_chain", "composed")
@@ -61,6 +60,7 @@ def main() -> None:
     parser.add_argument("sources", nargs="+", type=Path)
     parser.add_argument("--into", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--window", type=int, default=440, help="characters read of a passage")
     parser.add_argument("--share", type=float, default=1.0, help="of the quotas below")
     parser.add_argument("--chains", type=int, default=1000, help="generated questions of each kind")
     parser.add_argument("--repeat", type=int, default=2, help="times that a chain is read")
@@ -69,8 +69,8 @@ def main() -> None:
     rows = [row for path in options.sources for row in read_rows(path)]
     rows = draw_generated(rows, options.chains, rng)
     held = hold_out(rows)
-    built = list(build_chains(rows, held, rng, options.repeat))
-    built += build_single(rows, options.share, rng)
+    built = list(build_chains(rows, held, rng, options))
+    built += build_single(rows, rng, options)
     rng.shuffle(built)
     sums = {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in options.sources}
     with options.into.open("w", encoding="utf-8") as file:
@@ -108,7 +108,7 @@ def hold_out(rows: Sequence[Row]) -> set[str]:
 
 
 def build_chains(
-    rows: Sequence[Row], held: set[str], rng: random.Random, repeat: int
+    rows: Sequence[Row], held: set[str], rng: random.Random, options: argparse.Namespace
 ) -> Iterator[Row]:
     """Yield examples of several steps: each passage behind no bridge, a right one, a wrong one."""
     for row in rows:
@@ -118,14 +118,14 @@ def build_chains(
         is_held = row["group"] in held
         bridges = ["", *right] if row["ans"] else [rng.choice(["", *right, *others])]
         if row["ans"] or row["sup"]:
-            bridges = [b for b in bridges for _ in range(1 if is_held else repeat)]
+            bridges = [b for b in bridges for _ in range(1 if is_held else options.repeat)]
             if others:
                 bridges.append(rng.choice(others))
         for bridge in bridges:
-            yield make_example(row, bridge, rng) | {"held": is_held}
+            yield make_example(row, bridge, rng, options.window) | {"held": is_held}
 
 
-def build_single(rows: Sequence[Row], share: float, rng: random.Random) -> list[Row]:
+def build_single(rows: Sequence[Row], rng: random.Random, options: argparse.Namespace) -> list[Row]:
     """Return examples of one step, and their questions over passages without the answer."""
     built = []
     for src, most in QUOTA.items():
@@ -134,8 +134,8 @@ def build_single(rows: Sequence[Row], share: float, rng: random.Random) -> list[
         about: dict[str, list[tuple[str, str, str]]] = {}
         for passage in passages:
             about.setdefault(passage[2], []).append(passage)
-        for row in rng.sample(mine, min(int(most * share), len(mine))):
-            built.append(make_example(row, "", rng))
+        for row in rng.sample(mine, min(int(most * options.share), len(mine))):
+            built.append(make_example(row, "", rng, options.window))
             if row["ans"] and rng.random() < ABSENT:
                 near = about[row["group"]]
                 pool = near if len(near) > 1 and rng.random() < 0.6 else passages
@@ -143,7 +143,7 @@ def build_single(rows: Sequence[Row], share: float, rng: random.Random) -> list[
                 if other := most_alike(row, pool):
                     absent = {"title": other[0], "ctx": other[1], "ans": "", "start": -1}
                     absent |= {"sup": False, "holds": None, "supp": None}
-                    built.append(make_example(row | absent, "", rng))
+                    built.append(make_example(row | absent, "", rng, options.window))
     return [row | {"held": False} for row in built]
 
 
@@ -156,7 +156,7 @@ def most_alike(row: Row, pool: Sequence[tuple[str, str, str]]) -> tuple[str, str
     )
 
 
-def make_example(row: Row, bridge: str, rng: random.Random) -> Row:
+def make_example(row: Row, bridge: str, rng: random.Random, window: int) -> Row:
     """Return what the reader is shown of a row, and what is true of it."""
     text = row["ctx"]
     statements = find_statements(text, headings=())
@@ -167,7 +167,7 @@ def make_example(row: Row, bridge: str, rng: random.Random) -> Row:
     holding = row.get("holds") or ([answer] if answer else [])
     holds = [any(a < e and s < b for a, b in holding) for s, e in spans]
     supports = find_supports(row, spans, holds)
-    first, last = cut_window(spans, holds, rng)
+    first, last = cut_window(spans, holds, rng, window)
     begin = spans[first][0] if spans else 0
     return {
         "src": row["src"],
@@ -195,10 +195,10 @@ def find_supports(
 
 
 def cut_window(
-    spans: Sequence[tuple[int, int]], holds: Sequence[bool], rng: random.Random
+    spans: Sequence[tuple[int, int]], holds: Sequence[bool], rng: random.Random, window: int
 ) -> tuple[int, int]:
     """Return the range of statements that are read: about one that holds the answer, or any."""
-    if not spans or spans[-1][1] - spans[0][0] <= WINDOW:
+    if not spans or spans[-1][1] - spans[0][0] <= window:
         return 0, len(spans)
     middle = holds.index(True) if True in holds else rng.randrange(len(spans))
     first, last = middle, middle + 1
@@ -208,7 +208,7 @@ def cut_window(
             for grow in rng.sample((-1, 1), 2)
             if (first > 0 if grow < 0 else last < len(spans))
         ]
-        room = [(a, b) for a, b in room if spans[b - 1][1] - spans[a][0] <= WINDOW]
+        room = [(a, b) for a, b in room if spans[b - 1][1] - spans[a][0] <= window]
         if not room:
             return first, last
         first, last = room[0]

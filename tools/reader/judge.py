@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-WINDOW = 440  # characters of a passage that are read at once, as in training
 ABOVE = 80
-CANDIDATES, BRIDGES = 20, 3
 
 
 @dataclass(frozen=True)
@@ -35,9 +33,10 @@ class Judged:
 
 
 class Judge:
-    """An exported reader."""
+    """An exported reader, and how many characters of a passage it reads at once."""
 
-    def __init__(self, folder: Path, tokenizer: Path) -> None:
+    def __init__(self, folder: Path, tokenizer: Path, window: int) -> None:
+        self._window = window
         self._encoder = ctranslate2.Encoder(str(folder), compute_type="int8", intra_threads=1)
         self._heads = np.load(folder / "heads.npz")
         self._tokenizer = Tokenizer.from_file(str(tokenizer))
@@ -55,7 +54,7 @@ class Judge:
         read = [
             (number, window, self._encode(question, bridge, sentences, window))
             for number, (bridge, wanted) in enumerate(zip(bridges, rows, strict=True))
-            for window in find_windows(sentences, wanted)
+            for window in find_windows(sentences, wanted, self._window)
         ]
         found = [np.full((3, len(sentences)), np.nan) for _ in bridges]
         order = sorted(range(len(read)), key=lambda i: len(read[i][2].ids))
@@ -87,7 +86,9 @@ class Judge:
         )
 
 
-def find_windows(sentences: Sequence[Sentence], wanted: Sequence[int]) -> list[list[int]]:
+def find_windows(
+    sentences: Sequence[Sentence], wanted: Sequence[int], most: int
+) -> list[list[int]]:
     """Return ranges of statements of one passage each, that have all wanted ones between them."""
     windows: list[list[int]] = []
     of_place: dict[int, list[int]] = {}
@@ -99,23 +100,24 @@ def find_windows(sentences: Sequence[Sentence], wanted: Sequence[int]) -> list[l
         while mine:
             first = last = mine[0]
             for row in mine:
-                if sentences[row].end - sentences[first].own <= WINDOW:
+                if sentences[row].end - sentences[first].own <= most:
                     last = row
-            first, last = widen(sentences, rows, first, last)
+            first, last = widen(sentences, rows, (first, last), most)
             windows.append(list(range(first, last + 1)))
             mine = [row for row in mine if not first <= row <= last]
     return windows
 
 
 def widen(
-    sentences: Sequence[Sentence], rows: Sequence[int], first: int, last: int
+    sentences: Sequence[Sentence], rows: Sequence[int], found: tuple[int, int], most: int
 ) -> tuple[int, int]:
     """Return a range of statements with those around it, as far as they are read together."""
+    first, last = found
     grew = True
     while grew:
         grew = False
-        if last < rows[-1] and sentences[last + 1].end - sentences[first].own <= WINDOW:
+        if last < rows[-1] and sentences[last + 1].end - sentences[first].own <= most:
             last, grew = last + 1, True
-        if first > rows[0] and sentences[last].end - sentences[first - 1].own <= WINDOW:
+        if first > rows[0] and sentences[last].end - sentences[first - 1].own <= most:
             first, grew = first - 1, True
     return first, last

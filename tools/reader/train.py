@@ -119,6 +119,7 @@ def read_examples(
                     "supports": row["supports"] or [-1] * len(row["holds"]),
                     "span": find_span(tokenizer, pieces.ids, answer) if answer else (0, 0),
                     "asked": (row["group"], row["q"]),
+                    "own": row.get("own", False),
                     "span known": not row["answer"].startswith("@"),
                 }
             )
