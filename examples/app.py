@@ -37,4 +37,3 @@ if question.strip():
     else:
         for cited in answer.citations:
             st.text(f"[{cited.number}] {cited.document_id}\n{cited.quote}")
-        st.image(clew.draw(answer).svg)

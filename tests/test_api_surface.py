@@ -13,7 +13,7 @@ PACKAGE = Path(clew.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
-_SATELLITES = {"AsyncClient", "Client", "Drawing", "draw"}
+_SATELLITES = {"AsyncClient", "Client"}
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     )
     from clew.client import AsyncClient, Client
     from clew.errors import ClewError, InputError
-    from clew.extras.graphs.drawing import Drawing, draw
     from clew.filters import Filter, field
     from clew.index.recipe import Settings
     from clew.index.snapshot import Snapshot
@@ -58,7 +57,6 @@ __all__ = [
     "Client",
     "Context",
     "Document",
-    "Drawing",
     "Evidence",
     "EvidenceGraph",
     "Exchange",
@@ -79,7 +77,6 @@ __all__ = [
     "Usage",
     "__version__",
     "build_context",
-    "draw",
     "field",
     "load_llm",
     "open",
@@ -108,6 +105,5 @@ __getattr__ = _lazy(
             "Answer", "Apparatus", "Citation", "Context", "Document", "Evidence", "EvidenceGraph",
             "Exchange", "Heading", "Hit", "Limits", "Path", "Skipped", "Step", "Usage",
         ),
-        "extras.graphs.drawing": ("Drawing", "draw"),
     },
 )  # fmt: skip

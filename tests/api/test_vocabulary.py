@@ -157,8 +157,6 @@ def test_extracted_types_come_before_texts(index, tmp_path):
 @pytest.mark.satellite
 def test_an_export_has_the_types_that_are_asked_for(index, tmp_path):
     everything = index.export(tmp_path / "all.json")
-    with pytest.raises(InputError, match="leave the query out"):
-        index.export(tmp_path / "some.json", query="Bo", types=["place"])
     with pytest.raises(InputError, match="no entity has the type 'Place'; there are: .*place"):
         index.export(tmp_path / "some.json", types=["person", "Place"])
     assert not (tmp_path / "some.json").exists()

@@ -46,8 +46,7 @@ COMMANDS = {
     "changes": "--dated --where --index --json",
     "show": "--aliases --vocabulary --index --json",
     "list": "--sort --where --index --json",
-    "export": f"{flags(ExportOptions, 'export')} --method --param --reranker --where "
-    f"--index {PAID} --json",
+    "export": f"{flags(ExportOptions, 'export')} --where --index --json",
     "methods": "--json",
     "remove": "--where --dry-run --index --json",
     "compact": "--index --json",

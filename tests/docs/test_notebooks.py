@@ -1,6 +1,6 @@
 """Notebooks run from their first cell to the last, and give what stands in them; a page answers.
 
-`make notebooks` runs them and keeps what they give; look at the difference, and at the pictures.
+`make notebooks` runs them and keeps what they give; look at the difference.
 """
 
 import os
@@ -76,7 +76,6 @@ def test_notebooks_are_kept_with_results_and_small(path):
     assert '"output_type": "error"' not in text
     assert '"execution_count": null' not in text
     assert str(ROOT.parent) not in text
-    assert ("image/svg+xml" in text or "image/png" in text) or path.stem.endswith("open_webui")
 
 
 @pytest.mark.slow

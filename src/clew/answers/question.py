@@ -28,7 +28,6 @@ MIN_SUPPORT = 0.2  # 0 to 7 % of the answerable questions of the training sets a
 MOST_TOKENS, MOST_CHARACTERS = 1_000, 5_000  # of a question: reading more takes seconds
 LONGEST_CONTEXT = 1_000_000  # tokens that a request to a server may ask for
 MAX_QUOTES, LONGEST_QUOTES = 3, 100  # by default, and that may be asked for
-_searched = partial(option, heading="How it is searched")
 _answered = partial(option, heading="How it is answered")
 
 
@@ -74,11 +73,12 @@ class Question:
         least=1,
         most=LONGEST_CONTEXT,
     )
-    exact: bool = _searched(
+    exact: bool = option(
         False,
         "Compare with every row of a large index, where a few of the nearest are missed otherwise.",
         "--exact",
         "search answer",
+        heading="How it is searched",
     )
     min_support: float = _answered(
         MIN_SUPPORT,
@@ -115,11 +115,8 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportOptions:
-    """The options for exporting a graph, in addition to those of a question."""
+    """The options for exporting a graph."""
 
-    query: str | None = _searched(
-        None, "Write the graph that a method finds for this text.", "--query TEXT", "export"
-    )
     raw: bool = option(
         False, "Escape nothing, and do not guard cells that look like formulas.", "--raw", "export"
     )
@@ -129,8 +126,6 @@ class ExportOptions:
 
     def __post_init__(self) -> None:
         check_options(self)
-        if self.query is not None and self.types:
-            raise InputError("types apply to the whole graph only: leave the query out")
 
 
 OPTIONS = options_of(Question)

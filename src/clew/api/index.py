@@ -19,8 +19,7 @@ from clew.api.adding import Adding
 from clew.api.opened import checked
 from clew.api.upkeep import Upkeep
 from clew.base.runtime.threads import awaitable
-from clew.base.types import Answer, Evidence, Scalar
-from clew.errors import InputError
+from clew.base.types import Answer, Evidence
 from clew.filters import to_filter
 from clew.index.recipe import Settings
 from clew.index.snapshot import Snapshot
@@ -250,42 +249,28 @@ class Index(Adding, Upkeep, Askable):
         self,
         path: str | Path,
         *,
-        query: str | None = None,
-        method: str | retrieval.Method = "bubble",
         where: str | Filter | None = None,
-        budget: Budget | None = None,
         raw: bool = False,
         types: Sequence[str] = (),
-        **parameters: Scalar,
     ) -> Exported:
-        """Write the index's graph, or the graph of the evidence for `query`, to a file.
+        """Write the graph of the index to a file, replacing an existing one.
 
-        With a filter it is the graph of the documents that fulfil it. Characters that nobody sees
-        are escaped in GraphML and tables, and a cell that a spreadsheet would take for a formula
-        has an apostrophe before it; `raw` leaves both out. With `types` the whole graph has the
-        entities of these alone.
-        The suffix says the format: .graphml or .json, and for the whole graph also .jsonl and .tsv,
-        which `import_graph` reads, and .parquet. Of an index without triples GraphML and JSON have
-        the names that stand in one sentence. A file of that name is replaced when the new one is
-        whole. Raises InputError where the file cannot be written or the method finds no graph,
-        otherwise as `search`.
+        With a filter it is the graph of the documents that fulfil it, and with `types` it has only
+        entities of these types. Invisible characters are escaped in GraphML and tables, and a cell
+        that a spreadsheet would take for a formula has an apostrophe before it; `raw` leaves both
+        out.
+        The suffix says the format: .graphml, .jsonl, .tsv or .parquet, which `import_graph` reads,
+        or .json, .cypher or .zip. Without triples, GraphML and JSON have the names that stand in
+        one sentence. Raises InputError if the file cannot be written, or if its format needs
+        triples and the index has none.
         """
-        ExportOptions(query=query, raw=raw, types=types)
-        if query is None and parameters:
-            raise InputError("parameters need a query, whose method they set")
+        ExportOptions(raw=raw, types=types)
         export = plugins.load("exporters", "graph", "'export'")
-        target = export.target(path, whole=query is None, raw=raw)
+        target = export.target(path, raw=raw)
         snapshot = self.snapshot(where)
-        export.check_triples(snapshot, target, whole=query is None)  # before anything is paid for
-        if query is None:
-            graph = export.index_graph(snapshot)
-            graph = export.keep_types(graph, types) if types else graph
-        else:
-            question = Question(
-                text=query, method=method, parameters=parameters, where=where, budget=budget
-            )
-            graph = export.evidence_graph(self.search(question))
-        exported: Exported = target.write(graph)
+        export.check_triples(snapshot, target)
+        graph = export.index_graph(snapshot)
+        exported: Exported = target.write(export.keep_types(graph, types) if types else graph)
         return exported
 
     aadd = awaitable(Adding.add)

@@ -704,11 +704,6 @@ class Citation(Shown):
         """Return "file:line", as editors open it."""
         return file_place(self.source or self.document_id, self.line)
 
-    def meets(self, step: Step) -> bool:
-        """Check whether a step of a path overlaps the quote."""
-        same = step.document_id == self.document_id
-        return same and step.start < self.end and self.start < step.end
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class AnswerSpan(Shown):

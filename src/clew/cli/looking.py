@@ -75,43 +75,28 @@ def show_index(
 @click.command("export", cls=GroupedCommand)
 @click.argument("file", type=click.Path(path_type=Path))
 @options.add_derived_options(ExportOptions, "export", "exporting")
-@options.text("--method", "Retrieval method that finds a graph.", default="bubble")
-@options.param("depth=2")
-@options.reranker
 @options.where
 @options.index()
-@options.paid_options
 @options.json
 @click.pass_obj
-def export_graph(  # noqa: PLR0913 -- one argument for each option
+def export_graph(
     opener: options.Opener,
     file: Path,
     folder: Path,
-    paid: options.PaidModels,
     *,
     exporting: Mapping[str, Any],
-    method: str,
-    given: Sequence[str],
-    reranker: str | None,
     filters: Sequence[str],
     as_json: bool,
 ) -> None:
-    """Write the graph of an index to FILE, or the graph that a question leads to.
+    """Write the graph of an index to FILE.
 
-    FILE ends with .graphml or .json (node-link), and for a whole index also with .jsonl, .tsv,
-    .parquet, .cypher or .zip (Neo4j's CSV). 'clew import' reads the others but .json. An existing
-    FILE is replaced. Without triples, .graphml and .json contain names that share a
-    sentence; the other formats need triples, which 'clew index PATH --triples cooccurrence'
-    extracts without an LLM.
+    FILE ends with .graphml, .json (node-link), .jsonl, .tsv, .parquet, .cypher or .zip (Neo4j's
+    CSV). 'clew import' reads .graphml, .jsonl, .tsv and .parquet. An existing FILE is replaced.
+    Without triples, .graphml and .json contain names that share a sentence; the other formats need
+    triples, which 'clew index PATH --triples cooccurrence' extracts without an LLM.
     """
-    with opener(folder, **paid.choose_models(reranker)) as index:
-        exported = index.export(
-            file,
-            method=method,
-            where=options.join_filters(filters),
-            budget=paid.budget,
-            **{**exporting, **options.parse_parameters(method, given)},
-        )
+    with opener(folder) as index:
+        exported = index.export(file, where=options.join_filters(filters), **exporting)
     nodes = format_count(exported.n_nodes, "node")
     edges = format_count(exported.n_edges, "edge")
     joined = exported.edges_are == "sentences"

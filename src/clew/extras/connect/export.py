@@ -1,4 +1,4 @@
-"""Export a graph to a file: the graph of an index, or of a query's evidence.
+"""Export the graph of an index to a file.
 
 A file is written under a temporary name and moved when complete. Rows are written as they are read,
 so a graph need not fit into memory. Unless `raw`, GraphML and tables escape invisible characters
@@ -12,7 +12,7 @@ import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations, pairwise
 from pathlib import Path
@@ -31,7 +31,6 @@ from clew.extras.connect.cells import guard
 from clew.models.extractors.cooccurrence import FALLBACK, MOST_PAIRS
 from clew.steps.entity_types import find_types
 from clew.text.normalize import collapse
-from clew.text.sections import page_range
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-    from clew.base.types import Edge, Evidence, EvidenceGraph, Fact, Hit, Subgraph
     from clew.index.snapshot import Snapshot
     from clew.index.snapshot.layers import TripleLayer
 
@@ -49,28 +47,18 @@ _BATCH_SIZE = 8_192  # rows that are read at once
 _MAX_STRENGTH = 10  # of a triple in a file that is read again
 # What XML cannot hold: most control characters, halves of surrogate pairs, two that are none.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
-def _types(written: str) -> dict[str, str]:
-    """Return the GraphML types of attributes: `string` unless given after a colon."""
-    pairs = (each.partition(":") for each in written.split())
-    return {name: kind or "string" for name, _, kind in pairs}
-
-
-_NODE_TYPES = _types("name type description n_chunks:int")
-_EDGE_TYPES = _types("relation strength:double description validity chunks")
+# GraphML's types of what is written of a node, and of an edge; a list is a string there.
+_NODE_TYPES = {"name": "string", "type": "string", "description": "string", "n_chunks": "int"}
+_EDGE_TYPES = {
+    "relation": "string", "strength": "double", "description": "string", "validity": "string",
+    "chunks": "string",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedGraph:
-    """Nodes with an "id", and edges with a "source", a "target" and a "key".
+    """Nodes with an "id", and edges with a "source", a "target" and a "key"."""
 
-    The types are GraphML's of what else is written of each; a list is a string there.
-    """
-
-    about: Row = field(default_factory=dict)
-    node_types: Mapping[str, str] = field(default_factory=_NODE_TYPES.copy)
-    edge_types: Mapping[str, str] = field(default_factory=_EDGE_TYPES.copy)
     n_nodes: int
     n_edges: int
     nodes: Callable[[], Iterable[Row]]
@@ -105,39 +93,35 @@ class Target:
         return Exported(str(self.path), graph.n_nodes, graph.n_edges, graph.edges_are)
 
 
-def target(path: str | Path, *, whole: bool, raw: bool = False) -> Target:
-    """Return the file to write a `whole` graph or a query's graph to.
+def target(path: str | Path, *, raw: bool = False) -> Target:
+    """Return the file to write a graph to.
 
     `raw` escapes only what the format requires. Raises InputError for a folder or an unsupported
     suffix.
     """
     path = Path(path)
-    forms = _FORMS if whole else {suffix: _FORMS[suffix] for suffix in _GRAPH_SUFFIXES}
-    if path.suffix.lower() not in forms:
-        what = "a graph" if whole else "what a question finds"
-        raise InputError(f"{what} is written to {', '.join(forms)}, and not to {str(path)!r}")
+    if path.suffix.lower() not in _FORMS:
+        raise InputError(f"a graph is written to {', '.join(_FORMS)}, and not to {str(path)!r}")
     if path.is_dir():
         raise InputError(f"{path} is a folder: name a file")
-    return Target(path, forms[path.suffix.lower()], raw)
+    return Target(path, _FORMS[path.suffix.lower()], raw)
 
 
 # -- graphs ---------------------------------------------------------------------------------------
 
 
-def check_triples(snapshot: Snapshot, target: Target, *, whole: bool) -> None:
-    """Raise InputError for an export of triples from an index that has none.
+def check_triples(snapshot: Snapshot, target: Target) -> None:
+    """Raise InputError if the file contains triples alone and the index has none.
 
-    The `whole` graph in GraphML or JSON is that of its sentences then.
+    GraphML and JSON contain the graph of its sentences then.
     """
     made_by = snapshot.layer("chunk").columns[GRAPH]
     if not len(made_by):
         raise InputError("this index is empty: add documents first")
-    if len(snapshot.layer("triple")) or (whole and target.path.suffix.lower() in _GRAPH_SUFFIXES):
+    suffix = target.path.suffix.lower()
+    if len(snapshot.layer("triple")) or suffix in _GRAPH_SUFFIXES:
         return
-    what = (
-        f"a {target.path.suffix.lower()} file contains" if whole else "the graph of a question has"
-    )
-    missing = f"this index has no triples, and {what} nothing else"
+    missing = f"this index has no triples, and a {suffix} file contains nothing else"
     if made_by.any():
         raise InputError(
             f"{missing}: none were found in its chunks; '--triples llm' may find some, and "
@@ -308,163 +292,6 @@ def _chunks(snapshot: Snapshot, link: csr_array, rows: range) -> dict[int, tuple
     return {chunk: (key, document if text else None) for chunk, key, document, text in columns}
 
 
-def evidence_graph(evidence: Evidence) -> ExportedGraph:
-    """Return the graph of a query's evidence. Raises InputError if it has no node."""
-    graph, why = evidence.graph, f" ({evidence.notes[0]})" if evidence.notes else ""
-    if graph is None:
-        raise InputError(
-            f"the method {evidence.method!r} found no graph{why}: use one that does, such as "
-            "'paths', 'bubble' or 'agrag', on an index with triples"
-        )
-    if not (graph.entities or graph.subgraph):
-        raise InputError(
-            f"{evidence.method!r} found nothing in the graph of this index for the question{why}: "
-            "name something in it, or choose another method"
-        )
-    about = {"query": evidence.query, "method": evidence.method}
-    if graph.subgraph:
-        return _build_subgraph(about, graph.subgraph, graph.facts, evidence.hits)
-    return _build_candidate_graph(about, graph)
-
-
-def _build_candidate_graph(about: Row, graph: EvidenceGraph) -> ExportedGraph:
-    """Return the entities and triples of the chosen candidates."""
-    anchored: dict[tuple[str, str], list[str]] = {}
-    for group in graph.groups:
-        for anchor in group.anchors:
-            anchored.setdefault((anchor.layer, anchor.id), []).append(group.concept)
-    reasons = {(each.triple, each.candidate): each.reason for each in graph.expansions}
-    nodes = [
-        {
-            "id": entity.id,
-            "name": entity.text,
-            "reason": entity.reason,
-            "score": entity.score,
-            "groups": anchored.get(("entity", entity.id), []),
-            "candidates": [c.rank for c in graph.candidates if entity.id in c.entities],
-        }
-        for entity in graph.entities
-    ]
-    edges = [
-        {
-            **_fact_row(fact),
-            "reason": reasons.get((fact.id, fact.candidate), ""),
-            "groups": anchored.get(("triple", fact.id), []),
-            "candidate": fact.candidate,
-            "depth": fact.depth,
-        }
-        for fact in graph.facts
-    ]
-    listed = ("groups", "candidates", "expansions", "answers")
-    return _make_graph(
-        {**about, **{name: [asdict(each) for each in getattr(graph, name)] for name in listed}},
-        _types("name reason score:double groups candidates"),
-        _types("relation text reason groups candidate:int depth:int chunks"),
-        nodes,
-        edges,
-    )
-
-
-def _build_subgraph(
-    about: Row, graph: Subgraph, facts: Sequence[Fact], hits: Sequence[Hit]
-) -> ExportedGraph:
-    """Return the nodes, the facts as edges, and the other edges of a subgraph.
-
-    The growth of an edge is that of its later end. Chunks that are hits have section and pages.
-    """
-    by_chunk = {hit.chunk_id: hit for hit in hits}
-    terminals = {step.id for step in graph.terminals}
-    growth = {each.node: place for place, each in enumerate(graph.growth, 1)}
-    components = {node: i for i, nodes in enumerate(graph.components, 1) for node in nodes}
-    nodes = [
-        {
-            "id": step.id,
-            "name": step.id if step.layer == "chunk" else step.text,
-            "kind": step.layer,
-            "text": step.text if step.layer == "chunk" else "",
-            "section": hit.section if hit else "",
-            "pages": page_range(hit.page, hit.last_page) if hit else "",
-            "reason": step.reason,
-            "score": step.score,
-            "terminal": step.id in terminals,
-            "in_tree": step.id not in growth,
-            "growth": growth.get(step.id, 0),
-            "component": components[step.id],
-        }
-        for step in graph.nodes
-        for hit in [by_chunk.get(step.id) if step.layer == "chunk" else None]
-    ]
-    by_id, tree = {fact.id: fact for fact in facts}, set(graph.tree)
-    edges = [
-        {
-            **row,
-            "kind": edge.kind,
-            "cost": edge.cost,
-            "in_tree": edge in tree,
-            "growth": max(growth.get(edge.a, 0), growth.get(edge.b, 0)),
-            "component": components[edge.a],
-        }
-        for edge in graph.edges
-        for row in [_fact_row(by_id[fact]) for fact in edge.facts] or [_edge_row(edge)]
-    ]
-    return _make_graph(
-        {**about, "growth": [asdict(each) for each in graph.growth]},
-        _types(
-            "name kind text section pages reason score:double terminal:boolean in_tree:boolean"
-            " growth:int component:int"
-        ),
-        _types("kind relation text cost:double in_tree:boolean growth:int component:int chunks"),
-        nodes,
-        edges,
-    )
-
-
-def _make_graph(
-    about: Row,
-    node_types: Mapping[str, str],
-    edge_types: Mapping[str, str],
-    nodes: Sequence[Row],
-    edges: Sequence[Row],
-) -> ExportedGraph:
-    """Return a graph held in memory."""
-    return ExportedGraph(
-        about=about,
-        node_types=node_types,
-        edge_types=edge_types,
-        n_nodes=len(nodes),
-        n_edges=len(edges),
-        nodes=lambda: nodes,
-        edges=lambda: edges,
-    )
-
-
-def _fact_row(fact: Fact) -> Row:
-    return {
-        "source": fact.subject,
-        "target": fact.object,
-        "key": fact.id,
-        "relation": fact.relation,
-        "text": fact.text,
-        "chunks": list(fact.chunk_ids),
-    }
-
-
-def _edge_row(edge: Edge) -> Row:
-    """Return an edge that is not a fact: a chunk contains an entity, or two are synonyms.
-
-    No triple has such a key: its first name would have a colon beside letters.
-    """
-    ends = (edge.b, edge.a) if edge.kind == "contains" else (edge.a, edge.b)
-    return {
-        "source": ends[0],
-        "target": ends[1],
-        "key": f"{edge.kind}:{ends[0]}|{ends[1]}",
-        "relation": "",
-        "text": "",
-        "chunks": [],
-    }
-
-
 # -- formats --------------------------------------------------------------------------------------
 
 
@@ -474,27 +301,21 @@ def _open_file(path: Path) -> TextIO:
 
 def _write_graphml(path: Path, graph: ExportedGraph, *, raw: bool) -> None:
     """Write GraphML without empty values; a list is written as lines."""
-    about = {name: value for name, value in graph.about.items() if isinstance(value, str)}
-    kinds = {
-        "graph": dict.fromkeys(about, "string"),
-        "node": graph.node_types,
-        "edge": graph.edge_types,
-    }
     with _open_file(path) as file:
         file.write('<?xml version="1.0" encoding="UTF-8"?>\n')
         file.write('<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n')
-        for kind, types in kinds.items():
+        for kind, types in (("node", _NODE_TYPES), ("edge", _EDGE_TYPES)):
             for name, form in types.items():
                 text = f'id="{kind}.{name}" for="{kind}" attr.name="{name}" attr.type="{form}"'
                 file.write(f"<key {text}/>\n")
-        file.write(f'<graph edgedefault="directed">{_data("graph", about, about, raw)}\n')
+        file.write('<graph edgedefault="directed">\n')
         for node in graph.nodes():
-            data = _data("node", graph.node_types, node, raw)
+            data = _data("node", _NODE_TYPES, node, raw)
             file.write(f"<node id={_attribute(node['id'], raw)}>{data}</node>\n")
         for edge in graph.edges():
             names = {"id": "key", "source": "source", "target": "target"}
             places = " ".join(f"{n}={_attribute(edge[key], raw)}" for n, key in names.items())
-            data = _data("edge", graph.edge_types, edge, raw)
+            data = _data("edge", _EDGE_TYPES, edge, raw)
             file.write(f"<edge {places}>{data}</edge>\n")
         file.write("</graph>\n</graphml>\n")
 
@@ -505,8 +326,7 @@ def _data(kind: str, names: Iterable[str], row: Row, raw: bool) -> str:  # noqa:
         value = row[name]
         if value in (None, "", []):
             continue
-        text = str(value).lower() if isinstance(value, bool) else str(value)
-        text = "\n".join(map(str, value)) if isinstance(value, list) else text
+        text = "\n".join(value) if isinstance(value, list) else str(value)
         shown = escape(_escape_text(text, raw), {"\r": "&#13;"})
         parts.append(f'<data key="{kind}.{name}">{shown}</data>')
     return "".join(parts)
@@ -523,11 +343,10 @@ def _escape_text(text: str, raw: bool) -> str:  # noqa: FBT001
 
 def _write_json(path: Path, graph: ExportedGraph, *, raw: bool) -> None:  # noqa: ARG001
     """Write node-link JSON, a line for each node and edge."""
-    node_names = ("id", *graph.node_types)
-    edge_names = ("source", "target", "key", *graph.edge_types)
+    node_names = ("id", *_NODE_TYPES)
+    edge_names = ("source", "target", "key", *_EDGE_TYPES)
     with _open_file(path) as file:
-        about = json.dumps(graph.about)
-        file.write(f'{{"directed": true, "multigraph": true, "graph": {about},\n"nodes": [')
+        file.write('{"directed": true, "multigraph": true, "graph": {},\n"nodes": [')
         _write_objects(file, node_names, graph.nodes())
         file.write('],\n"edges": [')
         _write_objects(file, edge_names, graph.edges())
@@ -594,7 +413,7 @@ def _write_parquet(path: Path, graph: ExportedGraph, *, raw: bool) -> None:  # n
         writer.write_table(pa.Table.from_pylist(rows, schema))
 
 
-_GRAPH_SUFFIXES = (".graphml", ".json")  # formats of any graph, not of triples alone
+_GRAPH_SUFFIXES = (".graphml", ".json")  # formats that can hold a graph without triples
 _FORMS: Mapping[str, Form] = {
     ".graphml": _write_graphml,
     ".json": _write_json,

@@ -1,1 +1,1 @@
-"""Drawings of graphs, and lists of an index's contents, for pages and notebooks."""
+"""Graphs with positions, and lists of an index's contents, for pages."""
