@@ -61,9 +61,10 @@ COMMANDS = {
     "edit": "--name --type --apart --together --index --json",
     "serve": "--home --host --port --allow-host --proxy --root-path --oidc "
     "--oidc-client --oidc-key --oidc-claim --oidc-hours --llm --price --prompts "
-    "--reranker --answers --processes --threads --workers --stop-jobs --log-format",
+    "--reranker --answers --processes --threads --workers --stop-jobs "
+    "--mcp-writes --log-format",
     "keys": "",
-    "mcp": f"{PAID} --reranker --answers",
+    "mcp": f"{PAID} --reranker --answers --writes",
     "eval": "--methods --param --grid --index --split --where --exact --limit --sample --corpus "
     "--ks --context-tokens --answers --answer-llm --answer-tokens --judge --judge-metrics --runs "
     f"--contexts --report --plot --metrics --rows {PAID} --concurrency --reranker "

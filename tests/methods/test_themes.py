@@ -171,7 +171,7 @@ def ask(folder, llm, *, budget=None, **options):
 
 def test_reports_are_written_once_and_answered_from(folder):
     """Three reports, then an answer; asked again, all come from the ledger."""
-    reports = [f"Report {n}: it is about it." for n in range(3)]
+    reports = [f"Report {n}: they are on ships, bread and stars." for n in range(3)]
     llm = ScriptedLLM(*reports, "ANSWER: They are on ships, bread and stars [1].")
     answer = ask(folder, llm)
     assert answer.kind == "generated"

@@ -58,6 +58,9 @@ def outside_rest():
         Asked("GET", "/v1/models/{model:path}", "/v1/models/clew/small"),
         Asked("POST", "/v1/chat/completions", "/v1/chat/completions", chat),
         Asked("POST", "/v1/chat/completions", "/v1/chat/completions", {**chat, "stream": True}),
+        Asked(
+            "POST", "/v1/embeddings", "/v1/embeddings", {"model": "clew/small", "input": QUESTION}
+        ),
         Asked("POST", "/v1/responses", "/v1/responses", {"model": "clew/small", "input": QUESTION}),
         *(asks_tool(name, arguments) for name, arguments in TOOL_ARGUMENTS.items()),
         asks_tool("list_indexes", {}, index=""),

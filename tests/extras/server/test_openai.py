@@ -309,7 +309,7 @@ def test_an_answer_ends_where_the_client_wants(client):
             "unsupported message part 'image_url'",
         ),
         ({"tool_choice": "required"}, 400, "an index answers by text and calls no tools"),
-        ({"tool_choice": {"type": "function", "function": {"name": "f"}}}, 400, "an index answe"),
+        ({"tool_choice": {"type": "function", "function": {"name": "f"}}}, 400, "an index answers"),
     ],
 )
 @pytest.mark.parametrize("stream", [False, True])
