@@ -130,7 +130,7 @@ def replies(whole, streamed_as=None):
     )
 
 
-REPLY = reply_with("Colin Archer was born in Larvik in 1832. [2]")
+REPLY = reply_with("Colin Archer was born in Larvik in 1832. [1]")
 
 
 @pytest.fixture
