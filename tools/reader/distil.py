@@ -14,7 +14,6 @@ judgements (holds, supports, passage) between those of the labels and that of th
 from __future__ import annotations
 
 import argparse
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,14 +29,14 @@ from train import (
     PASSAGE,
     SPAN,
     SUPPORTS,
+    Course,
     hash_file,
-    make_batches,
     make_tensors,
-    measure,
     read_examples,
     resume,
     write_log,
 )
+from train import run as train_reader
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -139,32 +138,18 @@ def run(
     step: int,
     options: argparse.Namespace,
 ) -> None:
-    """Train until `options.steps` steps are done."""
-    teacher, losses = Teacher(options.teacher), []
-    train, held = examples
-    for batch in make_batches(train, step + options.seed * 1_000_003):
-        if step >= (options.until or options.steps):
-            break
+    """Train on labels and the teacher's judgements until `options.steps` steps are done."""
+    teacher = Teacher(options.teacher)
+
+    def losses_of(reader: Reader, batch: Sequence[Example]) -> list[Tensor]:
         teacher.teach([e for e in batch if not e["own"] and "taught" not in e])
-        share = min(1.0, (step + 1) / WARM) * max(LEAST, 1 - step / options.steps)
-        for group, rate in zip(optimizer.param_groups, (RATE, HEAD_RATE), strict=True):
-            group["lr"] = rate * share
-        reader.train()
-        parts = compute_losses(reader, batch)
-        optimizer.zero_grad()
-        sum(parts).backward()
-        torch.nn.utils.clip_grad_norm_(reader.parameters(), 1.0)
-        optimizer.step()
-        losses.append([float(p.detach()) for p in parts])
-        step += 1
-        if step % options.save == 0 or step == options.steps:
-            mean = [round(sum(c) / len(losses), 4) for c in zip(*losses, strict=True)]
-            line = {"step": step, "examples": step * BATCH, "cpu": round(time.process_time())}
-            write_log(options.into, line | {"loss": mean, "dev": measure(reader, held)})
-            kept = {"reader": reader.state_dict(), "optimizer": optimizer.state_dict()}
-            torch.save(kept | {"step": step}, options.into / "checkpoint.tmp")
-            (options.into / "checkpoint.tmp").replace(options.into / "checkpoint.pt")
-            losses = []
+        return compute_losses(reader, batch)
+
+    def rate_at(step: int, n_steps: int) -> float:
+        return min(1.0, (step + 1) / WARM) * max(LEAST, 1 - step / n_steps)
+
+    course = Course(losses_of, rate_at, (RATE, HEAD_RATE))
+    train_reader(reader, optimizer, examples, step, options, course)
 
 
 def compute_losses(reader: Reader, batch: Sequence[Example]) -> list[Tensor]:

@@ -19,6 +19,7 @@ import json
 import random
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ from tokenizers import Tokenizer
 from torch.nn import functional
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from torch import Tensor
 
@@ -71,7 +72,8 @@ def main() -> None:
     step = resume(options.into / "checkpoint.pt", reader, optimizer)
     log = {"examples": step * BATCH, "started": [hash_file(p) for p in options.examples]}
     write_log(options.into, log | {"train": len(train), "held": len(held)})
-    run(reader, optimizer, train, held, step, options)
+    course = Course(compute_losses, find_rate, (RATE, HEAD_RATE))
+    run(reader, optimizer, (train, held), step, options, course)
 
 
 def parse_options() -> argparse.Namespace:
@@ -146,25 +148,34 @@ def resume(path: Path, reader: Reader, optimizer: torch.optim.Optimizer) -> int:
     return int(kept["step"])
 
 
+@dataclass(frozen=True, slots=True)
+class Course:
+    """The losses of a batch, and the learning rates."""
+
+    losses_of: Callable[[Reader, Sequence[Example]], list[Tensor]]
+    rate_at: Callable[[int, int], float]  # the share of the full rate at a step of so many
+    rates: tuple[float, float]  # the full ones: of layers, and of heads
+
+
 def run(
     reader: Reader,
     optimizer: torch.optim.Optimizer,
-    train: Sequence[Example],
-    held: Sequence[Example],
+    examples: tuple[Sequence[Example], Sequence[Example]],
     step: int,
     options: argparse.Namespace,
+    course: Course,
 ) -> None:
-    """Train until `options.steps` steps are done."""
+    """Train on the first examples, measured on the others, until `options.steps` are done."""
+    train, held = examples
     losses: list[list[float]] = []
-    rates = [group["lr"] for group in ({"lr": RATE}, {"lr": HEAD_RATE})]
     for batch in make_batches(train, step + options.seed * 1_000_003):
         if step >= (options.until or options.steps):
             break
-        share = min(1.0, (step + 1) / WARM, max(0.05, 1 - step / options.steps) * 2)
-        for group, rate in zip(optimizer.param_groups, rates, strict=True):
+        share = course.rate_at(step, options.steps)
+        for group, rate in zip(optimizer.param_groups, course.rates, strict=True):
             group["lr"] = rate * share
         reader.train()
-        parts = compute_losses(reader, batch)
+        parts = course.losses_of(reader, batch)
         optimizer.zero_grad()
         sum(parts).backward()
         torch.nn.utils.clip_grad_norm_(reader.parameters(), 1.0)
@@ -180,6 +191,11 @@ def run(
             torch.save(kept | {"step": step}, options.into / "checkpoint.tmp")
             (options.into / "checkpoint.tmp").replace(options.into / "checkpoint.pt")
             losses = []
+
+
+def find_rate(step: int, n_steps: int) -> float:
+    """Return the share of the full learning rate at a step."""
+    return min(1.0, (step + 1) / WARM, max(0.05, 1 - step / n_steps) * 2)
 
 
 def make_batches(examples: Sequence[Example], seed: int) -> Iterator[list[Example]]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from clew.answers.claims import LEAST
@@ -87,15 +88,24 @@ class CitationFinder:
         self._reader = reader
         self._by_number = {passage.number: passage for passage in context.passages}
         self._all = (*context.passages, *map(_read_table, context.tables))
-        text = "\n".join(map(_passage_text, self._all))
-        # A sentence may name what the question does, if that is anywhere.
-        self._asked = "" if find_missing(question, text, text) else question
-        self._language = find_language(text)
         self._plain = ""  # what was told, without citations
         self._ranges: dict[tuple[int, int, int], list[int]] = {}
         self._unsupported: list[str] = []
         self._n_supported = 0
         self._notes: list[str] = []
+
+    @cached_property
+    def _text(self) -> str:
+        return "\n".join(map(_passage_text, self._all))
+
+    @cached_property
+    def _asked(self) -> str:
+        """Return the question if its names and numbers occur: a sentence may repeat them then."""
+        return "" if find_missing(self._question, self._text, self._text) else self._question
+
+    @cached_property
+    def _language(self) -> str | None:
+        return find_language(self._text)
 
     def feed(self, claim: str, marks: str) -> list[CitedRange]:
         """Return the citations for the text since the previous citation marks."""

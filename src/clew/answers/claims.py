@@ -109,7 +109,7 @@ class StatementReader:
         self._read: dict[str, TokenVectors] = {}
 
     def find_nearest(self, claim: str, passages: Sequence[Passage]) -> tuple[float, list[Said]]:
-        """Return the statements that say most of a sentence, best first, and their score.
+        """Return the statements that best cover the words of a sentence, and their score.
 
         The titles and headings of the passages count as if every statement said them.
         """

@@ -46,6 +46,7 @@ _NOTICE = compile_re(
     re.IGNORECASE,
 )
 _NAME_LINE = 0.01  # the factor of the odds of what a manual page says below NAME
+_HEADING = 32  # characters among which the heading NAME and its line break stand
 _NAME_HEADING = compile_re(r"(?:^|\n)#* *NAME\n+$")
 _ASKS_WHAT_IS = compile_re(
     r"\b(?:what|which) (?:is|are|does|do|program|command|tool|utility|package|function|library)\b",
@@ -170,8 +171,8 @@ def _find_name_factors(
     """
     if _ASKS_WHAT_IS.search(question):
         return None
-    behind = [_NAME_HEADING.search(passages[s.place].text, 0, s.start) for s in sentences]
-    return np.where([each is not None for each in behind], _NAME_LINE, 1.0)
+    before = (passages[s.place].text[max(s.start - _HEADING, 0) : s.start] for s in sentences)
+    return np.where([bool(_NAME_HEADING.search(each)) for each in before], _NAME_LINE, 1.0)
 
 
 def choose_sentences(

@@ -345,7 +345,7 @@ class AnswerWriter:
 
 
 def mark_citations(answer: types.Answer) -> str:
-    """Return an answer's text with the numbers of its citations where they belong."""
+    """Return an answer's text with its citation numbers inserted."""
     text = answer.text
     marks = dict.fromkeys((at, each.number) for each in answer.citations for at in each.at)
     for at, number in sorted(marks, key=lambda mark: mark[0])[::-1]:

@@ -13,7 +13,7 @@ _HAN = "〇一二三四五六七八九"
 
 
 def format_number(number: int, form: str) -> str:
-    """Return a list number in a numbering style of Word, as digits for an unknown style.
+    """Format a list number in one of Word's numbering styles; an unknown style gives digits.
 
     >>> format_number(4, "upperRoman"), format_number(28, "lowerLetter")
     ('IV', 'bb')

@@ -182,7 +182,7 @@ class Batches:
         self._keep(name, replace(job, id=_read(made, "id")))
 
     def _keep(self, name: str, job: _Job | None) -> None:
-        """Note a job, or forget it."""
+        """Record a batch in the note of the index, or remove it from there."""
         noted = dict(self.store.note(BATCHES))
         noted.pop(name, None)
         self.store.set_note(BATCHES, noted if job is None else {**noted, name: asdict(job)})

@@ -110,7 +110,7 @@ class Scoped:
         return files.find_document(self.find_snapshot(document_id), document_id)
 
     def embed(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], Usage]:
-        """Return the (n, d) vectors of texts as of documents, and what the embedder billed."""
+        """Return the (n, d) document vectors of texts, and the usage of the embedder."""
         meter = Meter()
         models = bind_models(self.askable.models, ModelRun(meter=meter, budget=self.budget))
         with self._compute():

@@ -139,7 +139,7 @@ def build_graph_batch(
 
 
 def _validity_columns(triples: Sequence[Triple]) -> Columns:
-    """Return the rows of the times at which triples hold, no columns if no text says any."""
+    """Return the validity periods of triples as rows, without columns if no text states one."""
     rows = [(row, *astuple(each)) for row, t in enumerate(triples) for each in t.validity]
     names = number_columns("validity")
     return dict(zip(names, np.asarray(rows, np.int32).T, strict=True)) if rows else {}

@@ -89,7 +89,7 @@ def salient_rates(
 
 
 def statistical_terms(texts: Sequence[str], terms: TermSettings) -> list[list[str]]:
-    """Return the statistical entities of each text in its spelling and order.
+    """Return the statistical entities of each text, in its spelling and order of appearance.
 
     How rare an n-gram is depends on all `texts`. Names of one key are one.
     """

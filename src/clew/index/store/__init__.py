@@ -56,7 +56,7 @@ class StoredRows(Protocol):
         """Return the number of rows of "document", "entity" or "term", dead ones included."""
 
     def aliases(self) -> Mapping[str, str]:
-        """Return the target key of each alias."""
+        """Return the key of the entity that each alias stands for."""
 
     def vocabulary(self) -> Mapping[str, VocabularyEntry]:
         """Return the vocabulary: entries by entity key."""

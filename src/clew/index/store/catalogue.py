@@ -380,7 +380,7 @@ class Catalogue(ABC):
         self._run_many("DELETE FROM work WHERE kind = ? AND chunk = ?", rows)
 
     def aliases(self) -> dict[str, str]:
-        """Return the target key of each alias."""
+        """Return the key of the entity that each alias stands for."""
         return dict(self._select("SELECT key, target FROM alias WHERE target <> '' ORDER BY key"))
 
     def vocabulary(self) -> dict[str, VocabularyEntry]:

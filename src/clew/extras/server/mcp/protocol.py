@@ -2,7 +2,7 @@
 
 import logging
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,7 +29,9 @@ from clew.extras.server.settings import ServerSettings
 from clew.models import Price
 
 Context = ServerRequestContext[Any, Any]
+P = TypeVar("P")
 T = TypeVar("T")
+Handler = Callable[[Context, P], Awaitable[T]]
 
 _log = logging.getLogger(__name__)
 
@@ -49,14 +51,7 @@ def make_server(place_of: Callable[[Context], Place]) -> Server[Any]:
     async def call_tool(
         context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        try:
-            return await _call_tool(place_of(context), params.name, params.arguments or {})
-        except (ClewError, MCPError):
-            raise
-        except Exception as error:  # the package would send its text to the client
-            _log.exception("a tool failed")
-            message = "the server failed: see its log"
-            raise MCPError(code=types.INTERNAL_ERROR, message=message) from error
+        return await _call_tool(place_of(context), params.name, params.arguments or {})
 
     async def list_resources(
         context: Context, params: types.PaginatedRequestParams | None
@@ -91,13 +86,29 @@ def make_server(place_of: Callable[[Context], Place]) -> Server[Any]:
         version=__version__,
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,
-        on_call_tool=call_tool,
-        on_list_resources=list_resources,
+        on_call_tool=_guard(call_tool),
+        on_list_resources=_guard(list_resources),
         on_list_resource_templates=list_templates,
-        on_read_resource=read_resource,
+        on_read_resource=_guard(read_resource),
         on_list_prompts=list_prompts,
-        on_get_prompt=get_prompt,
+        on_get_prompt=_guard(get_prompt),
     )
+
+
+def _guard(handle: Handler[P, T]) -> Handler[P, T]:
+    """Return a handler whose unexpected errors are logged here and sent without their text."""
+
+    async def answer(context: Context, params: P) -> T:
+        try:
+            return await handle(context, params)
+        except (ClewError, MCPError):
+            raise
+        except Exception as error:  # the package would send its text to the client
+            _log.exception("a request failed")
+            message = "the server failed: see its log"
+            raise MCPError(code=types.INTERNAL_ERROR, message=message) from error
+
+    return answer
 
 
 def serve_http(settings: ServerSettings) -> StreamableHTTPSessionManager:

@@ -1,4 +1,4 @@
-"""The documents as resources of MCP, and prompts that use the tools well.
+"""MCP resources, one for each document, and MCP prompts.
 
 A resource is a document that the caller may see; its URI is `clew://INDEX/DOCUMENT`.
 """
