@@ -87,3 +87,9 @@ def test_a_remark_needs_an_index_too(clew):
     result = clew("ask", "thanks", "--index", "nowhere.clew")
     assert result.exit_code == 1
     assert "nowhere.clew is not a Clew index" in result.stderr
+
+
+def test_a_conversation_with_no_index_ends_before_it_begins(clew, tmp_path):
+    result = clew("chat", "--index", tmp_path / "none", input="")
+    assert result.exit_code == 1
+    assert "is not a Clew index" in result.stderr

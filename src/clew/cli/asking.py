@@ -108,6 +108,7 @@ def run_chat(
     is_streamed = bool(paid.llm) and not reader
     how = paid.choose_models(flags.reranker, reader)
     with options.open_any(opener, flags.folder, **how) as index:
+        getattr(index, "generation", None)  # raises NotAnIndex before anything is asked
         for text in _read_questions():
             try:
                 asked = _build_question(text, flags, paid, turns, anyway=anyway)
