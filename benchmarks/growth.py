@@ -11,16 +11,19 @@ that of a process that has just opened the index, wall time. Memory is the most 
 mapped files included, and what is the process's own. A million takes an hour, 13 GB of disk and 7
 of memory. `--index FOLDER` asks an index that is there; `--triples` extracts those of names in one
 sentence; `--for` names the methods that the index is made for. MB are those that a document writes.
+The last line has exponents: between the first and the last size a figure grows as n ** e.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import statistics
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +48,7 @@ def main() -> None:
     if options.step:
         print(json.dumps(_STEPS[options.step](options.index, sizes[0], options)))
         return
+    rows = []
     for size in sizes:
         if options.index is not None:
             print(json.dumps(_run("ask", options.index, size, options)), flush=True)
@@ -54,6 +58,19 @@ def main() -> None:
             for step in _STEPS:
                 figures |= _run(step, Path(folder) / "growth.clew", size, options)
             print(json.dumps(figures), flush=True)
+            rows.append(figures)
+    if len(rows) > 1:
+        print(json.dumps({"exponents": compute_exponents(rows[0], rows[-1])}))
+
+
+def compute_exponents(small: Mapping[str, Any], large: Mapping[str, Any]) -> dict[str, float]:
+    """Return the exponent of every figure's growth between two sizes; 0 is constant, 1 linear."""
+    growth = math.log(large["passages"] / small["passages"])
+    return {
+        name: round(math.log(large[name] / figure) / growth, 2)
+        for name, figure in small.items()
+        if name != "passages" and figure and large.get(name)
+    }
 
 
 def _run(step: str, folder: Path, size: int, options: argparse.Namespace) -> dict[str, Any]:
