@@ -143,7 +143,7 @@ def problems(draw):
         width=draw(st.integers(1, 4)),
         k=draw(st.integers(1, 3)),
         query_updating=draw(st.booleans()),
-        merged=draw(st.booleans()),
+        ways=draw(st.sampled_from(["union", "last", "separate"])),
     )
     salt = draw(st.integers(0, 9))
     return mentions, vectors[:-1], vectors[-1], seeds, seed_units, beam, salt
@@ -177,9 +177,9 @@ def searched(mentions, vectors, query, seeds, seed_units, beam, salt):
         for units, unit, residual in found:
             left = residual - vectors[unit] if beam.query_updating else residual
             # Line 14 adds the tuple itself: with other entities it is another one.
-            key = units, frozenset() if beam.merged else frozenset(entities(unit))
+            key = units, frozenset(entities(unit)) if beam.ways == "separate" else frozenset()
             frontier, _ = candidates.get(key, (set(), None))
-            candidates[key] = frontier | entities(unit), left
+            candidates[key] = (frontier if beam.ways == "union" else set()) | entities(unit), left
         scores = {key: scorer(salt)([sorted(key[0])])[0] for key in candidates}
         best = sorted(candidates, key=lambda s: (-scores[s], sorted(s[0]), sorted(s[1])))
         best = best[: beam.width]
@@ -212,7 +212,9 @@ def test_what_holds_of_every_kept_set(problem):
     """Units once each, joined by their entities; the residual is what they leave of the query."""
     mentions, vectors, query, seeds, seed_units, beam, _ = problem
     kept = grown(*problem)
-    distinct = {(tuple(sorted(s.units)), () if beam.merged else s.frontier) for s in kept}
+    distinct = {
+        (tuple(sorted(s.units)), s.frontier if beam.ways == "separate" else ()) for s in kept
+    }
     assert len(distinct) == len(kept)
     for s in kept:
         assert len(set(s.units)) == len(s.units) == len(s.via) <= beam.depth

@@ -142,7 +142,8 @@ def eager(graph, costs, groups, *, budget, hops, full, intra, limit):
         met = [paths[j, node] for j in range(len(groups)) if (j, node) in paths]
         if len(met) == len(groups) or (len(met) > 1 and len(pieces) < budget):
             add("inter", met)
-        for x in sorted(neighbours[node]):
+        states = dict(zip(paths, itertools.count(), strict=False))
+        for x in sorted(neighbours[node], key=lambda x: (states.get((i, x), settled), x)):
             other = paths.get((i, x), path)
             pair = (i, frozenset((other[-1], path[-1])))
             if intra and len(pair[1]) > 1 and pair not in pairs and len(pieces) < budget:
@@ -167,6 +168,14 @@ def problems(draw, max_entities=8, max_triples=14, n_groups=(2, 4), max_anchors=
     group = st.sets(node, min_size=1, max_size=max_anchors)
     groups = draw(st.lists(group, min_size=n_groups[0], max_size=n_groups[1]))
     return graph_of(n_entities, *pairs), costs, groups
+
+
+def test_anchors_of_a_group_are_joined_through_the_cheapest_triple():
+    """Not through that of the lowest row, where several join the two."""
+    graph = graph_of(4, (1, 2), (1, 2), (0, 2), (2, 3))
+    costs = [0.5, 0.5, 0.9, 0.9, 0.4, 0.3, 0.1, 1.0]
+    found = expand_groups(graph, costs_of(costs), [{0, 1}, {3}], full=False, budget=1)
+    assert [piece.nodes for piece in found.pieces] == [(0, 1, 2, 5, 6)]
 
 
 def test_the_worked_example_is_found_in_order():

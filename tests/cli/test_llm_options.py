@@ -2,13 +2,14 @@
 
 import json
 from importlib.resources import files
+from pathlib import Path
 from string import Template
 
 import pytest
 
 from clew.api import open_index
 from clew.models.loading import Specs, load_llm
-from clew.models.prompts import fill_prompt, list_prompts, prompt_versions, read_wording
+from clew.models.prompts import PAPERS, fill_prompt, list_prompts, prompt_versions, read_wording
 from clew.testing import ScriptedChat, models, small_documents
 from tests.cli.conftest import with_llm
 
@@ -148,3 +149,36 @@ def test_eval_gives_the_seed_to_the_llms(clew, dataset, tmp_path, monkeypatch):
     assert {(each.seed, each.temperature, each.top_p) for each in seen} == {(4, 0.5, 0.8)}
     head = json.loads((tmp_path / "runs" / "bm25.jsonl").read_text().splitlines()[0])
     assert head["scoring"]["seed"] == 4
+
+
+def test_a_paper_s_prompts_take_one_passage_each(tmp_path, monkeypatch):
+    """Clew has words of its own for what the prompts of some papers ask."""
+    monkeypatch.chdir(tmp_path)  # where no folder has such a name
+    for paper in PAPERS:
+        wording = read_wording(Path(paper))
+        assert wording.alone
+        assert set(wording.versions) <= set(list_prompts())
+    values = {"context": "c", "question": "q", "estimate": ""}
+    reworded = read_wording(Path("agrag")).reword(fill_prompt("short_answer", **values))
+    assert reworded.user.endswith("Question: q\nThought:")
+    (tmp_path / "clue").mkdir()
+    (tmp_path / "clue" / "units.md").write_text("version: 1\n# system\na\n# user\n$passages\n")
+    assert not read_wording(Path("clue")).alone
+
+
+def test_extraction_with_a_paper_s_prompts_asks_about_one_passage(clew, tmp_path, monkeypatch):
+    """Otherwise short passages share a prompt."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "docs").mkdir()
+    for document in small_documents()[:4]:
+        (tmp_path / "docs" / document.source).write_text(document.text, encoding="utf-8")
+    chat = ScriptedChat(lambda *_: {"1": ["Mira Toll crossed it."], "2": [], "3": [], "4": []})
+    asked = {}
+    for name, more in (("own", ()), ("paper", ("--prompts", "clue"))):
+        command = ("index", "docs", "--into", f"{name}.clew", "--units", "1", *more)
+        assert clew(*command, obj=with_llm(chat)).exit_code == 0
+        texts = [prompt.user.rpartition("Passage")[2] for prompt, *_ in chat.asked]
+        asked[name] = [text.count("\n[") for text in texts]
+        chat.asked.clear()
+    assert max(asked["own"]) > 1
+    assert set(asked["paper"]) == {1}

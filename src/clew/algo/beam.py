@@ -7,6 +7,7 @@ the query [φ_v: the query vector minus the units' vectors].
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from clew.algo.topk import DECIMALS, top_k
 Score = Callable[[Sequence[tuple[int, ...]]], NDArray[np.float64]]
 _Key = tuple[tuple[int, ...], tuple[int, ...]]  # a state's units, and where it counts its frontier
 Tried = Callable[[int, NDArray[np.float32]], None]  # an entity, and (n, d) directions
+Ways = Literal["union", "last", "separate"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +31,7 @@ class Beam:
     width: int = 5  # sets kept per depth, over all states [M]
     k: int = 3  # units tried per entity [K]
     query_updating: bool = True  # subtract found units from the query [Q-U]
-    merged: bool = True  # sets of the same units are one state; off: for each frontier one
+    ways: Ways = "union"  # to one set of units, and so the states that it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +78,8 @@ def grow_unit_sets(
 
     `seeds` are entity rows [A], `query` is (d,). `score` gives (n,) scores for sets of units, each
     an ascending tuple of rows, in one batch per depth. Sets with the same units are one state, with
-    the union of their frontiers; unless `beam` is merged, states with different frontiers are
-    separate, as in line 14. Ties keep row order. `seed_units` enter at depth one beside the units
+    the union of their frontiers or that of the last way to them; or "separate" states for different
+    frontiers, as in line 14. Ties keep row order. `seed_units` enter at depth one beside the units
     of the seeds. `tried` receives each expanded entity, and the vectors that its units are compared
     with.
     """
@@ -151,13 +153,14 @@ def _normalize(residual: NDArray[np.float64]) -> NDArray[np.float64]:
 def _collect_sets(
     graph: UnitGraph, ways: Sequence[tuple[UnitSet, int, int]], beam: Beam
 ) -> dict[_Key, _Candidate]:
-    """Return the distinct unit sets, each with the union of its paths' frontiers."""
+    """Return the distinct states: unit sets with their frontiers."""
     units = list(dict.fromkeys(unit for _, _, unit in ways))
     entities = dict(zip(units, graph.entities_of(units), strict=True))
     sets: dict[_Key, _Candidate] = {}
     for state, via, unit in ways:
-        key = tuple(sorted((*state.units, unit))), () if beam.merged else tuple(entities[unit])
-        if key in sets:
+        counted = tuple(entities[unit]) if beam.ways == "separate" else ()
+        key = tuple(sorted((*state.units, unit))), counted
+        if key in sets and beam.ways != "last":
             sets[key].frontier.update(entities[unit])
         else:
             sets[key] = _Candidate(state, via, unit, set(entities[unit]))

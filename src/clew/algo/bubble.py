@@ -327,7 +327,8 @@ class _Bubbles:
         nodes, costs, before, origins = self.nodes, self.costs, self.before, self.origins
         left, pieces, fans = self.left, self.pieces, self.fans
         met: dict[int, tuple[int, ...]] = {}  # the states of a node
-        touched: list[dict[int, list[int]]] = [{} for _ in self.groups]  # triples at unsettled ends
+        # The states of triples at unsettled ends, ascending, so the cheapest first.
+        touched: list[dict[int, list[int]]] = [{} for _ in self.groups]
         anchored = self._anchor_ends()
         heap: list[_Entry] = [
             (0, group, anchor, -1, 0) for group, each in enumerate(self.groups) for anchor in each
@@ -359,14 +360,16 @@ class _Bubbles:
                 if node < n_entities:
                     near = touched[group].pop(node, ())
                     if len(near) > 1:  # one would be the state before
-                        self._join(group, state, sorted(near, key=nodes.__getitem__))
+                        self._join(group, state, near)  # through the cheapest of these triples
                     if left[state]:
                         if node not in fans.begins:
                             fans.sort(node, [e[2] for e in heap[:_LOOKAHEAD] if e[2] < n_entities])
                         source, next_row = state, fans.begins[node]
                 else:
                     # There is a step left: a path as long as it may be ends at an entity.
-                    ends = ((fans.ends[row], fans.end_costs[row]),) if row else anchored[node]
+                    ends = [(fans.ends[row], fans.end_costs[row])] if row else anchored[node]
+                    if not row:  # an anchor is joined to the end that was settled first
+                        ends = sorted(ends, key=lambda each: own.get(each[0], -1))
                     for end, price in ends:
                         if end not in own:
                             heappush(heap, (cost + price, group, end, state, 0))
@@ -387,9 +390,9 @@ class _Bubbles:
         return False
 
     def _anchor_ends(self) -> dict[int, list[tuple[int, int]]]:
-        """Return the ends of anchors that are triples, ascending, with their costs."""
+        """Return the ends of anchors that are triples, with their costs."""
         n = self.graph.n_entities
-        ends_of = {node: sorted(self.graph.ends_of(node - n)) for node in self.anchors if node >= n}
+        ends_of = {node: self.graph.ends_of(node - n) for node in self.anchors if node >= n}
         ends = np.unique(np.array([*chain(*ends_of.values())], dtype=np.intp))
         prices = _to_millionths(self.fans.prices, ends)
         cost_of = dict(zip(ends.tolist(), prices.tolist(), strict=True))

@@ -297,7 +297,7 @@ llm = text(
 price = several(
     "--price MODEL=IN,OUT", "Dollars per million prompt and completion tokens", "priced", type=TEXT
 )
-prompts = path("--prompts FOLDER", "Your own prompts: 'clew help llm' lists their slots.")
+prompts = path("--prompts FOLDER", "Your own prompts ('clew help llm'), or agrag, clue or ket.")
 SEED = "seed"
 DRAWN_OPTIONS = [
     text("--temperature X", "Sampling temperature. [default: 0]", type=click.FloatRange(0, 2)),

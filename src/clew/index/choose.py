@@ -361,6 +361,11 @@ class ReplyMemory:
         """Return a prompt as sent, in the wording of the model."""
         return word(prompt, self.wording)
 
+    def split_packs(self, packs: Sequence[Sequence[int]]) -> list[Sequence[int]]:
+        """Return packs of chunks as the model is asked: of one chunk, if its wording says so."""
+        alone = self.wording is not None and self.wording.alone
+        return [[row] for pack in packs for row in pack] if alone else [*packs]
+
     def mark_known(self, kind: str, texts: Sequence[str]) -> NDArray[np.bool_]:
         return np.asarray([part is not None for part in self.get_parts(kind, texts)], dtype=bool)
 

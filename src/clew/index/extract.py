@@ -364,7 +364,7 @@ def extract_by_llm(
     among: frozenset[int] | None = None,
 ) -> None:
     """Extract from queued packs, optionally of the rows `among`, until the budget is spent."""
-    packs = corpus.read_packs(task.kind)
+    packs = memory.split_packs(corpus.read_packs(task.kind))
     if among is not None:
         packs = [pack for pack in packs if among.issuperset(pack)]
     done, total, ready = corpus.done, sum(map(len, packs)), 0

@@ -262,7 +262,8 @@ class _Estimator:
         new, _ = select_unread(rows, self._corpus.texts, self._marks[kind][rows])
         texts = [self._corpus.texts[row] for row in new]
         sizes = self._corpus.n_tokens[new].tolist()
-        return [tuple(new[pack].tolist()) for pack in pack_texts(texts, sizes)]
+        packs = self._memory.split_packs(pack_texts(texts, sizes))
+        return [tuple(new[list(pack)].tolist()) for pack in packs]
 
     def _count_tokens(self, kind: str, rows: tuple[int, ...], *, gleaned: bool = False) -> int:
         """Return the tokens of a prompt; with `gleaned`, of the follow-up prompt."""

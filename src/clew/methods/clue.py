@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew import steps
-from clew.algo.beam import Beam, Tried, UnitGraph, UnitSet, grow_unit_sets
+from clew.algo.beam import Beam, Tried, UnitGraph, UnitSet, Ways, grow_unit_sets
 from clew.algo.links import neighbours
 from clew.algo.topk import min_max, top_k
 from clew.base.runtime.cached_values import Once
@@ -55,7 +55,9 @@ class Clue:
     unit_anchoring: bool = True  # seeds: entities of the units nearest to the query [K-A]
     query_updating: bool = True  # search on for what the units leave unsaid [Q-U]
 
-    merged: bool = True  # ways to one set of units are one state; off: tuples as printed
+    ways: Ways = (
+        "union"  # to one set of units: one state; the "last", released; "separate", printed
+    )
 
     # Ours: what each is worth, and the paper's setting, stand in docs/results/clue.md.
     exact_names: bool = True  # seeds: entities whose name stands in the query, not their like
@@ -67,7 +69,7 @@ class Clue:
     select: Select = "none"  # what selects the passages that come first, among 30
 
     def __post_init__(self) -> None:
-        steps.check_words(self, ranking=By, select=Select)
+        steps.check_words(self, ranking=By, select=Select, ways=Ways)
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         if self.select != "none":
@@ -155,7 +157,7 @@ class Clue:
                 width=self.width,
                 k=self.k,
                 query_updating=self.query_updating,
-                merged=self.merged,
+                ways=self.ways,
             ),
             seed_units=anchored if self.unit_anchoring and self.seed_units else (),
             tried=tried,
@@ -294,6 +296,7 @@ class CluePaper(Clue):
 
     chunks: int = 5
     width: int = 5
+    ways: Ways = "separate"
     exact_names: bool = False
     seed_units: bool = False
     title_links: bool = False
@@ -302,6 +305,15 @@ class CluePaper(Clue):
     as_set: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClueReleased(CluePaper):
+    """Clue-RAG as the authors' public code runs it; what is not followed: docs/methods/clue.md."""
+
+    name: ClassVar[str] = "clue_released"
+
+    ways: Ways = "last"
+
+
 METHOD = Clue
 GROUP = "paper"
-VARIANTS = {"clue_paper": CluePaper}
+VARIANTS = {"clue_paper": CluePaper, "clue_released": ClueReleased}

@@ -205,6 +205,11 @@ class Wording(Protocol):
         """Return the version of each replaced prompt, by name."""
         ...
 
+    @property
+    def alone(self) -> bool:
+        """Whether each passage that is extracted from has a prompt of its own."""
+        ...
+
     def reword(self, prompt: Prompt) -> Prompt:
         """Return a prompt in this wording, unchanged if there is none for it."""
         ...

@@ -36,7 +36,7 @@ class MappedFacts:
     notes: tuple[str, ...] = ()
 
 
-def map_facts(
+def map_facts(  # noqa: PLR0913 -- one argument for each option
     snapshot: Snapshot,
     models: Models,
     query: steps.Query,
@@ -45,13 +45,15 @@ def map_facts(
     most: int = 4,
     filtered: bool = True,
     by: FilterBy = "auto",
+    least_score: float = 0.0,
     only: NDArray[np.bool_] | None = None,
 ) -> MappedFacts:
     """Return the `k` triples nearest to a question, and at most `most` that pass the filter.
 
     `only`, (n_triples,), restricts the triples. An LLM may keep none; if its reply is unusable all
     are kept, with a note. Without an LLM the facts near the best one are kept, at least one;
-    "reranker" ignores the LLM and the cosines. Without `filtered` all are kept.
+    "reranker" ignores the LLM and the cosines, and with a `least_score` keeps those that have it,
+    which may be none. Without `filtered` all are kept.
     """
     [near] = steps.near_rows(snapshot, "triple", query.vector[None], k, only=only)
     raw = tuple((row, cosine) for row, cosine in near if cosine > 0)
@@ -59,7 +61,11 @@ def map_facts(
     if not rows or not filtered:
         return MappedFacts(raw, tuple(rows))
     if models.llm is None or by == "reranker":
-        best = _choose_near_best(snapshot, models, query, raw, most, by)
+        scores, least = _score_facts(snapshot, models, query, raw, by), least_score
+        if by == "auto" or not least_score:
+            scores = min_max(scores) if by == "reranker" else scores
+            least = min(_NEAR, scores.max())
+        best = sorted(row for row in top_k(scores, most).tolist() if scores[row] >= least)
         return MappedFacts(raw, tuple(rows[place] for place in best))
     places, fault = _choose_by_llm(models.llm, query, snapshot.layer("triple").texts(rows), most)
     if fault:
@@ -95,28 +101,22 @@ def _choose_by_llm(
 # -- without one ----------------------------------------------------------------------------------
 
 
-def _choose_near_best(
+def _score_facts(
     snapshot: Snapshot,
     models: Models,
     query: steps.Query,
     raw: Sequence[tuple[int, float]],
-    most: int,
     by: FilterBy,
-) -> list[int]:
-    """Return the positions of the best facts, at least one, ascending.
+) -> NDArray[np.float64]:
+    """Return (n,) scores of facts: the reranker's, or with "auto" those and the cosines together.
 
-    Cosines and reranker scores are scaled to [0, 1] over these facts and averaged; "reranker" uses
-    its scores of the facts' own words only.
+    "auto" scales both to [0, 1] over these facts and averages them.
     """
     rows, cosines = [row for row, _ in raw], np.array([cosine for _, cosine in raw])
     if by == "reranker":
         own = models.reranker.score(query.text, snapshot.layer("triple").texts(rows))
-        scores = min_max(np.round(own, DECIMALS))
-    else:
-        relevance = np.round(_score_texts(snapshot, models, query, rows), DECIMALS)
-        scores = mean_of_min_max(cosines, relevance)
-    best = top_k(scores, most)
-    return sorted(best[scores[best] >= min(_NEAR, scores.max())].tolist())
+        return np.round(own, DECIMALS)
+    return mean_of_min_max(cosines, np.round(_score_texts(snapshot, models, query, rows), DECIMALS))
 
 
 def _score_texts(

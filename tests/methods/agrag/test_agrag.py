@@ -73,8 +73,8 @@ def test_the_paper_has_its_own_settings(snapshot):
     assert load("agrag_paper") is AgragPaper
     mine, paper = asdict(Agrag()), asdict(AgragPaper())
     others = {name: paper[name] for name in mine if mine[name] != paper[name]}
-    changed = {"costs": "paper", "rule": "eq15", "order": "graph"}
-    assert others == {"passage_factor": 0.05} | changed
+    changed = {"costs": "paper", "rule": "eq15", "order": "graph", "filter_by": "reranker"}
+    assert others == {"passage_factor": 0.05, "hybrid_chunks": 5} | changed
     assert [f.name for f in fields(AgragPaper)] == [f.name for f in fields(Agrag)]
     found = ask(snapshot, method=AgragPaper)
     assert (found.method, ask(snapshot).method) == ("agrag_paper", "agrag")
@@ -211,7 +211,7 @@ def check_hits(found, steps_of):
     on_graph = [hit.chunk_id for hit in found.hits if hit.channel == "subgraph"]
     listed = [name for name, step in steps_of.items() if step.layer == "chunk"]
     assert set(on_graph) <= set(listed)
-    assert {hit.channel for hit in found.hits} <= {"subgraph", "hybrid"}
+    assert {hit.channel for hit in found.hits} <= {"subgraph", "hybrid", "fact"}
     assert len({hit.chunk_id for hit in found.hits}) == len(found.hits)
     assert descending([hit.score for hit in found.hits])
 
@@ -228,6 +228,11 @@ def check_threads(found, steps_of):
         assert first.score is None
         if hit.channel == "hybrid":
             assert [step.reason for step in way] == ["near the question"]
+            continue
+        if hit.channel == "fact":
+            fact, _ = way
+            [stated] = [each for each in found.graph.facts if each.id == fact.id]
+            assert hit.chunk_id in stated.chunk_ids
             continue
         nodes = [step for step in way if step.layer != "triple"]
         assert nodes[0].id in {step.id for step in subgraph.terminals}
@@ -278,7 +283,7 @@ def test_evidence_is_well_formed_whatever_the_settings(
         assert len(found.hits) == min(parameters["chunks"], len(kidney.TEXTS))
     if parameters["order"] == "graph":
         channels = [hit.channel for hit in found.hits]
-        assert channels == sorted(channels, reverse=True)
+        assert channels == sorted(channels, key=["subgraph", "hybrid", "fact"].index)
 
 
 # -- what is returned -----------------------------------------------------------------------------
@@ -407,7 +412,7 @@ def test_a_limit_that_everything_is_below_is_no_number(snapshot):
         np.zeros(len(kidney.TEXTS)),
         method="x",
         n_passages=0,
-        n_chunks=5,
+        n_chunks=0,
         fused=True,
         notes=("y",),
     )
@@ -469,17 +474,74 @@ def test_without_hybrid_or_growth(snapshot):
     """Everything else stays as it is, and all edges between the nodes of the tree are there."""
     settings = {"passages": 3, "order": "graph"}
     both, alone = ask(snapshot, **settings), ask(snapshot, **settings, hybrid=False)
-    assert alone.hits == both.hits[:3]
-    assert alone.paths == both.paths[:3]
+    assert alone.hits[:3] == both.hits[:3]
+    assert alone.paths[:3] == both.paths[:3]
     assert alone.graph == both.graph
     fused = ask(snapshot, passages=3, hybrid=False)
-    assert [hit.chunk_id for hit in fused.hits] == [hit.chunk_id for hit in alone.hits]
+    assert {hit.chunk_id for hit in fused.hits} == {hit.chunk_id for hit in alone.hits}
     tree = ask(snapshot, rounds=0).graph.subgraph
     grown = ask(snapshot).graph.subgraph
     assert tree.growth == ()
     assert (tree.tree, tree.terminals) == (grown.tree, grown.terminals)
     assert set(tree.edges) < set(grown.edges)
     assert len(ask(snapshot, rounds=1).graph.subgraph.growth) == 1
+
+
+def test_without_hybrid_retrieval_chunks_that_state_its_facts_are_found(snapshot):
+    """The paper's "w/o HR" reads the subgraph and the text chunks that it involves."""
+    found = ask(snapshot, passages=0, hybrid=False, order="graph")
+    assert {hit.channel for hit in found.hits} == {"fact"}
+    stating = {chunk for fact in found.graph.facts for chunk in fact.chunk_ids}
+    assert {hit.chunk_id for hit in found.hits} == stating
+    assert len(ask(snapshot, passages=0, hybrid=False, chunks=2).hits) == 2
+
+
+def test_hybrid_chunks_are_counted_by_themselves_or_with_the_subgraph(snapshot):
+    """The paper adds k_r of them, the released code fills up to that many items."""
+    settings = {"order": "graph", "passages": 1}
+    one = ask(snapshot, **settings, hybrid_chunks=2)
+    assert [hit.channel for hit in one.hits] == ["subgraph", "hybrid", "hybrid"]
+    assert len(ask(snapshot, **settings, hybrid_chunks=2, chunks=2).hits) == 2
+    subgraph = one.graph.subgraph
+    parts = {fact.candidate for fact in one.graph.facts}
+    taken = len(parts) + sum(step.layer == "chunk" for step in subgraph.nodes)
+    for more in (0, 2):
+        found = ask(snapshot, **settings, hybrid_chunks=taken + more, filled=True)
+        assert [hit.channel for hit in found.hits][1:] == ["hybrid"] * more
+    assert len(ask(snapshot, subgraph=False, hybrid_chunks=2).hits) == 2
+    assert len(ask(snapshot, llm=ScriptedLLM({"keep": []}), hybrid_chunks=2).hits) == 2
+
+
+def test_an_index_of_one_chunk_has_hybrid_chunks():
+    """Its scores are all zero when they are scaled, and it is the best one all the same."""
+    with kidney.indexed(
+        {"cancer": kidney.TEXTS["cancer"]}, {"cancer": kidney.TRIPLES["cancer"]}
+    ) as one:
+        for order in ("graph", "fused"):
+            assert len(ask(one, passages=0, order=order).hits) == 1
+
+
+def test_a_fact_may_need_a_score_of_its_own(snapshot):
+    """Not one near that of the best: then none may pass."""
+    by = {"filter_by": "reranker"}
+    assert as_hybrid(ask(snapshot, **by, least_score=10.0), snapshot)[0].startswith("no fact")
+    texts = [seed.text for seed in ask(snapshot, **by, least_score=-10.0, kept=9, facts=9).seeds]
+    scores = models().reranker.score(QUESTION, texts)
+    scores = np.round(scores, 6)
+    middle = float(np.median(scores))
+    kept = ask(snapshot, **by, least_score=middle, kept=9, facts=9).seeds
+    assert {seed.text for seed in kept} == {
+        t for t, score in zip(texts, scores, strict=True) if score >= middle
+    }
+
+
+def test_a_chunk_s_edges_may_weigh_less(snapshot):
+    """Then less of the influence is theirs."""
+    shares = []
+    for weight in (0.1, 1.0):
+        nodes = ask(snapshot, contains_weight=weight, rounds=99).graph.subgraph.nodes
+        shares.append(sum(step.score for step in nodes if step.layer == "chunk"))
+    assert shares[0] < shares[1]
 
 
 def test_the_search_may_end_early(snapshot):

@@ -58,13 +58,17 @@ class Agrag:
 
     chunks: int = 10  # returned, those of the subgraph first
     passages: int = 5  # of the subgraph, that are returned
+    hybrid_chunks: int = 0  # beside these, by hybrid retrieval [k_r]; 0: up to `chunks`
+    filled: bool = False  # `hybrid_chunks` counts parts and chunks of the subgraph, too
     facts: int = 5  # nearest to the question [k_a]
     kept: int = 4  # facts that pass the filter
     filter: bool = True  # only facts that help to answer
     filter_by: FilterBy = "auto"  # the LLM, without one cosine and reranker; or "reranker" alone
+    least_score: float = 0.0  # that "reranker" gives a fact to keep; 0: near the best fact's
     influence: Influence = "pagerank"  # of nodes; "eq12" is the equation as printed
     damping: float = 0.5  # [d]
     passage_factor: float = 1.0  # on the influence of chunks
+    contains_weight: float = 1.0  # of a chunk's edges, where a triple's is 1
     costs: Costs = "released"  # of edges; "paper" is Eq. 14
     rule: Rule = "released"  # when the subgraph stops to grow; "eq15" is the paper's, "mean" ours
     rounds: int = 20  # nodes that it may grow by; 0: the tree alone
@@ -78,7 +82,7 @@ class Agrag:
     contains: Contains = "provenance"  # or "mention", each chunk that mentions an entity
     verbatim: bool = True  # ends of a triple stand in its chunk
     subgraph: bool = True  # off: hybrid retrieval alone
-    hybrid: bool = True  # off: the subgraph alone
+    hybrid: bool = True  # off: the subgraph, its chunks, and those that state its facts
     order: Order = "fused"  # of chunks, with hybrid retrieval's; "graph": the subgraph's first
     as_set: bool = False  # chunks are chosen as a set from the best of that order
     states: int = 5_000  # nodes that the search for the tree may settle
@@ -88,9 +92,10 @@ class Agrag:
         steps.check_words(self, entities=Entities, contains=Contains)
         steps.check_words(self, influence=Influence, filter_by=FilterBy)
         steps.check_least(self, 1, "chunks", "facts", "kept", "states")
-        steps.check_least(self, 0, "passages", "rounds", "longest")
+        steps.check_least(self, 0, "passages", "rounds", "longest", "hybrid_chunks")
         steps.check_range(self, 0, 1, "passage_factor", "threshold", "synonym")
-        steps.check_range(self, 0, 1_000, "joint")
+        steps.check_range(self, 0, 1_000, "joint", "contains_weight")
+        steps.check_range(self, -1_000, 1_000, "least_score")
         if not 0 <= self.damping < 1:
             raise InputError(f"damping must be in [0, 1), not {self.damping}")
         if not (self.subgraph or self.hybrid):
@@ -100,7 +105,7 @@ class Agrag:
         question = steps.read_query(models, query)
         hybrid = steps.hybrid_scores(snapshot, question)
         if not self.subgraph:
-            return steps.ranked(snapshot, query, self.name, hybrid, self.chunks)
+            return self._retrieve_hybrid(query, snapshot, hybrid)
         if not len(snapshot.layer("triple")):
             return self._retrieve_hybrid(query, snapshot, hybrid, NO_TRIPLES)
         counted, graph, notes = self._open_graph(snapshot, models)
@@ -112,6 +117,7 @@ class Agrag:
             most=self.kept,
             filtered=self.filter,
             by=self.filter_by,
+            least_score=self.least_score,
             only=graph.stated,
         )
         notes += mapped.notes
@@ -133,12 +139,14 @@ class Agrag:
         added = grow_tree(view.get_neighbours, tree, scores, rule=self.rule, cap=self.rounds)
         if tree.stopped:
             notes += (f"the search for the tree ended after {tree.settled:,} nodes",)
+        found = FoundSubgraph(view, mapped, terminals, scores, tree, added)
         evidence = subgraph_evidence(
-            FoundSubgraph(view, mapped, terminals, scores, tree, added),
-            hybrid if self.hybrid else np.zeros_like(hybrid),
+            found,
+            hybrid if self.hybrid else None,
             method=self.name,
             n_passages=self.passages,
             n_chunks=max(self.chunks, CANDIDATES) if self.as_set else self.chunks,
+            n_hybrid=self._count_hybrid(found) if self.hybrid_chunks and self.hybrid else None,
             fused=self.order == "fused",
             notes=notes,
         )
@@ -149,14 +157,19 @@ class Agrag:
         query: str,
         snapshot: Snapshot,
         hybrid: NDArray[np.float64],
-        reason: str,
+        reason: str = "",
         notes: tuple[str, ...] = (),
     ) -> Evidence:
         """Fall back to hybrid retrieval if there is no subgraph; return nothing if that is off."""
         instead = "hybrid retrieval alone" if self.hybrid else "nothing, since hybrid is off"
-        notes += (f"{reason}: {instead}",)
-        n_chunks = self.chunks if self.hybrid else 0
+        notes += (f"{reason}: {instead}",) if reason else ()
+        n_chunks = min(self.hybrid_chunks or self.chunks, self.chunks) if self.hybrid else 0
         return steps.ranked(snapshot, query, self.name, hybrid, n_chunks, notes=notes)
+
+    def _count_hybrid(self, found: FoundSubgraph) -> int:
+        """Return the number of chunks by hybrid retrieval beside a subgraph."""
+        taken = len(found.parts) + len(found.chunks) if self.filled else 0
+        return max(0, self.hybrid_chunks - taken)
 
     def _open_graph(
         self, snapshot: Snapshot, models: Models
@@ -170,7 +183,7 @@ class Agrag:
             nested=self.nested,
             synonym=self.synonym,
         )
-        drawn = (self.entities, self.contains, self.verbatim)
+        drawn = (self.entities, self.contains, self.verbatim, self.contains_weight)
         settings = (self.score, self.threshold, self.longest, self.nested, self.synonym)
         graph = snapshot.get(_GRAPH, drawn, settings, counted=counted)
         if self.entities != "statistical" or counted.empty <= _EMPTY_SHARE:
@@ -182,13 +195,20 @@ class Agrag:
 
 def _read_graph(
     snapshot: Snapshot,
-    drawn: tuple[Entities, Contains, bool],
+    drawn: tuple[Entities, Contains, bool, float],
     _settings: tuple[Hashable, ...],  # of the statistical entities
     *,
     counted: StatisticalEntities,
 ) -> AgragGraph:
-    entities, contains, verbatim = drawn
-    return build_graph(snapshot, counted, entities=entities, contains=contains, verbatim=verbatim)
+    entities, contains, verbatim, weight = drawn
+    return build_graph(
+        snapshot,
+        counted,
+        entities=entities,
+        contains=contains,
+        verbatim=verbatim,
+        contains_weight=weight,
+    )
 
 
 _GRAPH = Derived("AGRAG's graph", _read_graph)
@@ -196,19 +216,42 @@ _GRAPH = Derived("AGRAG's graph", _read_graph)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgragPaper(Agrag):
-    """AGRAG as in the paper: its factor on chunks, costs, rule and order (Eqs. 14, 15, 21).
+    """AGRAG as printed: its factor on chunks, costs, rule, order and filter (Eqs. 9, 14, 15, 21).
 
     Its growth ends after `rounds` nodes, where the paper has no end: docs/methods/agrag.md.
     """
 
     name: ClassVar[str] = "agrag_paper"
 
+    hybrid_chunks: int = 5
+    filter_by: FilterBy = "reranker"
     passage_factor: float = 0.05
     costs: Costs = "paper"
     rule: Rule = "eq15"
     order: Order = "graph"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgragReleased(Agrag):
+    """AGRAG as the authors' public code runs it; what is not followed: docs/methods/agrag.md.
+
+    Nodes are the ends of triples, whether or not their text has them, and hybrid retrieval fills
+    the context up to five items: chunks, and parts of the subgraph in words.
+    """
+
+    name: ClassVar[str] = "agrag_released"
+
+    chunks: int = 30  # all of the subgraph's: the terminals' and those of 20 rounds
+    passages: int = 30
+    hybrid_chunks: int = 5
+    filled: bool = True
+    contains_weight: float = 2 / 3
+    score: Score = "tfidf"
+    entities: Entities = "extracted"
+    verbatim: bool = False
+    order: Order = "graph"
+
+
 METHOD = Agrag
 GROUP = "paper"
-VARIANTS = {"agrag_paper": AgragPaper}
+VARIANTS = {"agrag_paper": AgragPaper, "agrag_released": AgragReleased}

@@ -15,21 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew import steps
+from clew.algo.links import neighbours
 from clew.algo.mcmi import JoinedNode, components, induced_edges
 from clew.algo.steiner import Tree
-from clew.algo.topk import DECIMALS, positive_top_k, top_k
-from clew.base.types import (
-    Edge,
-    Evidence,
-    EvidenceGraph,
-    Fact,
-    Growth,
-    Hit,
-    Path,
-    Step,
-    Subgraph,
-    Table,
-)
+from clew.algo.topk import DECIMALS, top_k
+from clew.base.types import Edge, Evidence, EvidenceGraph, Fact, Growth, Path, Step, Subgraph, Table
 from clew.methods.agrag.view import AgragView
 from clew.steps.evidence import build_facts, table_facts
 from clew.steps.facts import MappedFacts
@@ -37,7 +27,7 @@ from clew.text.keys import name_key
 
 FACT, CONTAINS, SYNONYM = "fact", "contains", "synonym"  # kinds of edges
 _NEARBY, _TERMINAL = "near the question", "an end of a fact near the question"
-_ON_GRAPH, _HYBRID = "subgraph", "hybrid"  # channels: what led to a chunk
+_ON_GRAPH, _STATES, _HYBRID = "subgraph", "fact", "hybrid"  # channels: what led to a chunk
 _BONUS = 1.0  # added to the scores of chunks on the subgraph, so that they come first
 
 
@@ -82,6 +72,21 @@ class FoundSubgraph:
         """The rows of the subgraph's chunks, by descending influence."""
         first = self.view.graph.first_chunk
         return [node - first for node in self.nodes if node >= first]
+
+    @cached_property
+    def stating(self) -> dict[int, int]:
+        """The rows of chunks that state its facts, and the first such fact of each."""
+        link, stating = self.view.snapshot.link("triple", "chunk"), dict[int, int]()
+        for *_, fact in _order_facts(self):
+            for row in neighbours(link, fact).tolist():
+                stating.setdefault(row, fact)
+        return stating
+
+    @cached_property
+    def parts(self) -> set[int]:
+        """The components with an edge between two entities."""
+        first = self.view.graph.first_chunk
+        return {self.component[a] for a, b, _ in self.edges if b < first}
 
     @cached_property
     def ids(self) -> dict[int, str]:
@@ -132,37 +137,47 @@ class FoundSubgraph:
 
 def subgraph_evidence(
     graph: FoundSubgraph,
-    hybrid: NDArray[np.float64],
+    hybrid: NDArray[np.float64] | None,
     *,
     method: str,
     n_passages: int,
     n_chunks: int,
+    n_hybrid: int | None = None,
     fused: bool,
     notes: tuple[str, ...],
 ) -> Evidence:
     """Return the subgraph with its first chunks, and others by their (n_chunks,) `hybrid` scores.
 
-    At most `n_passages` chunks of the subgraph are hits, and `n_chunks` in all. With `fused` both
-    rankings are fused; otherwise the subgraph's chunks come first.
+    Without these the others are the chunks that state its facts, by influence. At most `n_passages`
+    chunks of the subgraph are hits, at most `n_hybrid` others, and `n_chunks` in all. With `fused`
+    both rankings are fused; otherwise the subgraph's chunks come first.
     """
-    view = graph.view
-    on_graph = graph.chunks[:n_passages]
+    view, on_graph = graph.view, graph.chunks[:n_passages]
+    if n_hybrid is not None:
+        n_chunks = min(n_chunks, len(on_graph) + n_hybrid)
+    other = _STATES if hybrid is None else _HYBRID
+    scores = _rank_stating(graph) if hybrid is None else hybrid
     if fused:
-        ranked = _fuse_chunks(on_graph, hybrid, n_chunks)
+        ranked = _fuse_chunks(on_graph, scores, n_chunks)
     else:
-        ranked = _concatenate(graph, on_graph, hybrid, n_chunks)
-    start = Step(layer="query", id="", text=view.query.text)
+        ranked = _concatenate(graph, on_graph, scores, n_chunks)
+    if hybrid is None:
+        ranked = {row: s for row, s in ranked.items() if row in on_graph or row in graph.stating}
     ways, facts, subgraph = _find_ways(graph), _build_facts(graph), _build_subgraph(graph)
     entities = tuple(step for step in subgraph.nodes if step.layer != "chunk")
+    hits = steps.hits(view.snapshot, ranked, np.array(list(ranked.values())))
     return Evidence(
         query=view.query.text,
         method=method,
         tables=(_build_table(graph, facts),),
-        hits=tuple(_build_hits(view, ranked, on_graph)),
+        hits=tuple(
+            replace(hit, channel=_ON_GRAPH if row in on_graph else other)
+            for row, hit in zip(ranked, hits, strict=True)
+        ),
         paths=tuple(
             _build_thread(graph, ways, view.graph.first_chunk + row, score)
             if row in on_graph
-            else Path((start, steps.read_step(view.snapshot, "chunk", row, _NEARBY, score)), score)
+            else _build_short_thread(graph, row, score, by_fact=hybrid is None)
             for row, score in ranked.items()
         ),
         seeds=tuple(_build_seeds(graph)),
@@ -171,31 +186,31 @@ def subgraph_evidence(
     )
 
 
+def _rank_stating(graph: FoundSubgraph) -> NDArray[np.float64]:
+    """Return (n_chunks,) 1 / rank, by influence, of the chunks that state its facts; others 0."""
+    rows = np.array(sorted(graph.stating), dtype=np.intp)
+    order = top_k(graph.influence[graph.view.graph.first_chunk + rows], len(rows))
+    scores = np.zeros(graph.view.graph.n_chunks)
+    scores[rows[order]] = 1 / np.arange(1, len(rows) + 1)
+    return scores
+
+
 def _concatenate(
-    graph: FoundSubgraph, on_graph: Sequence[int], hybrid: NDArray[np.float64], k: int
+    graph: FoundSubgraph, on_graph: Sequence[int], others: NDArray[np.float64], k: int
 ) -> dict[int, float]:
-    """Return at most `k` scored chunks: the subgraph's first, then those of hybrid retrieval."""
+    """Return at most `k` scored chunks: the subgraph's first, then those of the other scores."""
     own, first = on_graph[:k], graph.view.graph.first_chunk
-    best = top_k(hybrid, k).tolist() if hybrid.any() else []
-    others = [row for row in best if row not in own][: k - len(own)]
+    more = [row for row in top_k(others, k).tolist() if row not in own][: k - len(own)]
     influence = np.round(graph.influence[[first + row for row in own]], DECIMALS)
     ranked = dict(zip(own, (_BONUS + influence).tolist(), strict=True))
-    return ranked | dict(zip(others, np.minimum(hybrid[others], _BONUS).tolist(), strict=True))
+    return ranked | dict(zip(more, np.minimum(others[more], _BONUS).tolist(), strict=True))
 
 
-def _fuse_chunks(on_graph: Sequence[int], hybrid: NDArray[np.float64], k: int) -> dict[int, float]:
-    """Return at most `k` scored chunks: the rankings of subgraph and hybrid retrieval fused."""
-    scores = steps.beside_hybrid(on_graph, hybrid)
-    best = (top_k if hybrid.any() else positive_top_k)(scores, k)
+def _fuse_chunks(on_graph: Sequence[int], others: NDArray[np.float64], k: int) -> dict[int, float]:
+    """Return at most `k` scored chunks: the rankings of subgraph and other scores fused."""
+    scores = steps.beside_hybrid(on_graph, others)
+    best = top_k(scores, k)
     return dict(zip(best.tolist(), scores[best].tolist(), strict=True))
-
-
-def _build_hits(
-    view: AgragView, ranked: Mapping[int, float], on_graph: Sequence[int]
-) -> Iterator[Hit]:
-    hits = steps.hits(view.snapshot, ranked, np.array(list(ranked.values())))
-    for row, hit in zip(ranked, hits, strict=True):
-        yield replace(hit, channel=_ON_GRAPH if row in on_graph else _HYBRID)
 
 
 def _build_seeds(graph: FoundSubgraph) -> list[Step]:
@@ -299,6 +314,16 @@ def _find_ways(graph: FoundSubgraph) -> dict[int, int]:
                 if other not in before:
                     heapq.heappush(queue, (so_far + cost, other, node))
     return before
+
+
+def _build_short_thread(graph: FoundSubgraph, row: int, score: float, *, by_fact: bool) -> Path:
+    """Return the path to a chunk outside the subgraph, over a fact that it states if `by_fact`."""
+    snapshot, stops = graph.view.snapshot, [Step(layer="query", id="", text=graph.view.query.text)]
+    if by_fact:
+        fact, reason = graph.stating[row], "a fact of the subgraph"
+        stops.append(steps.read_step(snapshot, "triple", fact, reason))
+    last = steps.read_step(snapshot, "chunk", row, "states it" if by_fact else _NEARBY, score)
+    return Path((*stops, last), score)
 
 
 def _build_thread(graph: FoundSubgraph, before: Mapping[int, int], node: int, score: float) -> Path:

@@ -45,7 +45,7 @@ class AgragGraph:
     """Nodes are entities, then statistical entities that are no entity by name, then chunks.
 
     A fact edge weighs its number of triples, a synonym its cosine, and an edge between chunk and
-    entity 1. A fact and a synonym between two nodes are two entries.
+    entity 1, unless it is built with another. A fact and a synonym of two nodes are two entries.
     """
 
     n_entities: int
@@ -97,12 +97,14 @@ def build_graph(
     entities: Entities,
     contains: Contains,
     verbatim: bool,
+    contains_weight: float = 1.0,
 ) -> AgragGraph:
     """Build the graph of all triples whose ends occur in their text.
 
     An "extracted" entity is contained in a chunk if the chunk's extraction has it; with "mention"
     an entity contained in any chunk is contained in all chunks that mention it. Without `verbatim`
-    triples with ends outside their text count too. O(edges log edges).
+    triples with ends outside their text count too. `contains_weight` is that of an edge between
+    chunk and entity. O(edges log edges).
     """
     n_entities, n_chunks = len(snapshot.layer("entity")), len(snapshot.layer("chunk"))
     n_terms = len(counted.names)
@@ -122,7 +124,7 @@ def build_graph(
         inside.append(snapshot.link("entity", "chunk").nonzero())
     if contains == "mention":
         inside.append(_find_mentions(snapshot, inside, n_entities))
-    contained = _join_parts(inside, n_entities + n_terms, n_chunks)
+    contained = _join_parts(inside, n_entities + n_terms, n_chunks, contains_weight)
     alike = _join_synonyms(counted, n_entities if entities == "extracted" else None)
     adjacency, pairs = _assemble([facts, contained, alike], n_entities + n_terms + n_chunks)
     return AgragGraph(n_entities, n_terms, n_chunks, adjacency, pairs, begins, triples, stated)
@@ -159,14 +161,18 @@ def _find_mentions(
 
 
 def _join_parts(
-    inside: Sequence[tuple[NDArray[np.integer], NDArray[np.integer]]], first: int, n_chunks: int
+    inside: Sequence[tuple[NDArray[np.integer], NDArray[np.integer]]],
+    first: int,
+    n_chunks: int,
+    weight: float,
 ) -> Edges:
     """Return an edge for each entity and chunk that any of the parts links."""
     nodes, chunks = (np.concatenate(ends) for ends in zip(*inside, strict=True))
     ones = np.ones(len(nodes), dtype=np.int32)
     nodes, chunks = csr_array((ones, (nodes, chunks)), shape=(first, n_chunks)).nonzero()
     none = np.full(len(nodes), -1, dtype=np.int32)
-    return nodes.astype(np.int32), chunks.astype(np.int32) + first, np.ones(len(nodes)), none
+    weights = np.full(len(nodes), weight)
+    return nodes.astype(np.int32), chunks.astype(np.int32) + first, weights, none
 
 
 def _join_synonyms(counted: StatisticalEntities, below: int | None) -> Edges:

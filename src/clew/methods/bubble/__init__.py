@@ -65,7 +65,7 @@ class Bubble:
     validate: bool = True  # the LLM sorts the anchors into groups
     full: bool = True  # go on after that until a candidate has all concepts
     intra: bool = True  # connections within a group too
-    ranking: bool = True  # or the first candidates that were found
+    ranking: bool = True  # off: the candidate that was found first, and no other
     order: Order = "fused"  # of chunks, with hybrid retrieval's; "graph": those of its facts first
     as_set: bool = False  # chunks are chosen as a set from the best of that order
     entities_only: bool = False  # costs of candidates leave their triples out
@@ -195,11 +195,12 @@ class Bubble:
     def _choose_candidates(self, pieces: Sequence[RankedPiece], meaning: str) -> list[int]:
         """Return the indices of the candidates to grow.
 
-        What is compared needs a candidate each, so those of a comparison differ.
+        What is compared needs a candidate each, so those of a comparison differ. Without ranking
+        there is one.
         """
         if meaning == "comparison" and self.ranking:
             return select_diverse(pieces, self.candidates)
-        return list(range(min(self.candidates, len(pieces))))
+        return list(range(min(self.candidates if self.ranking else 1, len(pieces))))
 
 
 def grow_candidates(

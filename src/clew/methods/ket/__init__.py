@@ -29,8 +29,10 @@ from clew.text import blocks
 
 Core = Literal["pagerank", "random"]
 Rest = Literal["walk", "keywords", "nearest", "neighbours"]
-Order = Literal["walk", "cosine"]
+Order = Literal["walk", "cosine", "channels"]
+Budgets = Literal["graph", "apart", "texts"]
 
+_UNCHOSEN = ChosenChunks([], {})
 _MIN_INFLUENCE = 1e-12  # influence whose logarithm is taken
 _BATCH_SIZE = 32  # texts that are read
 _MAX_PASSAGES = 999  # passages: the number of a further one would take more tokens
@@ -57,11 +59,14 @@ class Ket:
     common: float = 1.0  # keywords in a larger share of the sub-chunks are left out
     summarise: bool = False  # let the LLM shorten long descriptions of an entity
     seed: int = 0  # of a random core
-    order: Order = "walk"  # of texts: by their influence; "cosine": to the question
+    order: Order = "walk"  # of texts: by influence, cosine to the question, or as they are found
+    budgets: Budgets = "graph"  # what is filled first and leaves the rest to the other, or neither
+    keyword_length: bool = True  # keywords are compared by cosine; off: by inner products of means
+    ties: bool = True  # of a chunk's parts in the graph channel, by cosine; off: in their order
     as_set: bool = True  # texts are chosen as a set from the best by that order
 
     def __post_init__(self) -> None:
-        steps.check_words(self, core=Core, rest=Rest, order=Order)
+        steps.check_words(self, core=Core, rest=Rest, order=Order, budgets=Budgets)
         steps.check_range(self, 0, 1, "graph_share", "core_share", "common")
         steps.check_least(self, 1, "tokens", "seed_entities")
         steps.check_least(self, 0, "keywords")
@@ -71,11 +76,15 @@ class Ket:
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         question = steps.read_query(models, query)
         texts = Texts(snapshot, steps.dense_scores(snapshot, "subchunk", question))
-        graph, notes = self._search_graph(snapshot, question, texts, models)
         walks = self.rest == "walk" or self.order == "walk"
         walked = spread_weight(snapshot, question) if walks else None
         others = text_candidates.NOTHING
-        if self.graph_share < 1:
+        of_graph = int(round(self.graph_share * self.tokens, DECIMALS))
+        if self.budgets != "graph":
+            others, used = self._fill_texts(snapshot, question, texts, walked, of_graph)
+            of_graph = self.tokens - used if self.budgets == "texts" else of_graph
+        graph, notes = self._search_graph(snapshot, question, texts, models, of_graph)
+        if self.budgets == "graph" and self.graph_share < 1:
             others = self._find_others(snapshot, question, texts, walked, self.tokens - graph.used)
         if self.graph_share < 1 and self.rest == "keywords" and not len(snapshot.layer("sentence")):
             notes += ("no sentences, so no keywords: an imported graph has none",)
@@ -83,7 +92,7 @@ class Ket:
         if walked is not None and self.order == "walk":
             worth = np.log(np.maximum(walked.texts, _MIN_INFLUENCE))
         coverage = steps.Coverage(snapshot, question) if self.as_set else None
-        order = _Order(texts, question, worth, coverage)
+        order = _Order(texts, question, worth, coverage, sorts=self.order != "channels")
         printed = _choose_printed(texts, graph, others, self.tokens, order)
         if (others.rows or graph.seeds) and not printed:
             notes += (f"no text fits into a budget of {self.tokens} tokens",)
@@ -97,17 +106,37 @@ class Ket:
             notes=notes,
         )
 
+    def _fill_texts(
+        self,
+        snapshot: Snapshot,
+        query: steps.Query,
+        texts: Texts,
+        walked: TextSpread | None,
+        of_graph: int,
+    ) -> tuple[TextCandidates, int]:
+        """Return the texts beside the graph that fit into their own share, and their tokens.
+
+        If not even the first fits it is returned, and will be cut.
+        """
+        if self.graph_share == 1:
+            return text_candidates.NOTHING, 0
+        budget = self.tokens - of_graph
+        found = self._find_others(snapshot, query, texts, walked, budget)
+        fit = take_fitting(found.rows, texts.count_cost, budget)
+        used = sum(map(texts.count_cost, fit)) or budget * bool(found.rows)
+        return replace(found, rows=tuple(fit) or found.rows[:1]), used
+
     def _search_graph(
-        self, snapshot: Snapshot, query: steps.Query, texts: Texts, models: Models
+        self, snapshot: Snapshot, query: steps.Query, texts: Texts, models: Models, budget: int
     ) -> tuple[LocalGraph, tuple[str, ...]]:
-        """Search the graph within its share of the tokens; also return notes."""
+        """Search the graph within a budget of tokens; also return notes."""
         if self.graph_share == 0:
             return local.NOTHING, ()
         view = read_skeleton(snapshot, self.core_share, self.core, self.seed, self.k)
         llm = models.llm if self.summarise else None
-        budget = int(round(self.graph_share * self.tokens, DECIMALS))
+        ties = texts.cosines if self.ties else np.zeros_like(texts.cosines)
         graph = local.search_graph(
-            snapshot, query, view, texts, budget, n_seeds=self.seed_entities, llm=llm
+            snapshot, query, view, texts, budget, n_seeds=self.seed_entities, ties=ties, llm=llm
         )
         notes = (*view.notes, *graph.notes)
         if self.summarise and llm is None:
@@ -127,7 +156,13 @@ class Ket:
             return find_by_walk(snapshot, walked, texts, pool)
         if self.rest == "keywords":
             return text_candidates.find_by_keywords(
-                snapshot, query, texts, pool, common=self.common, most=self.keywords
+                snapshot,
+                query,
+                texts,
+                pool,
+                common=self.common,
+                most=self.keywords,
+                by_cosine=self.keyword_length,
             )
         if self.rest == "neighbours":
             return text_candidates.find_with_neighbours(snapshot, texts, budget, self.k)
@@ -142,13 +177,14 @@ class _Order:
     query: steps.Query
     worth: NDArray[np.float64]  # (n,) of each by itself
     coverage: steps.Coverage | None  # of the query, where texts are chosen as a set
+    sorts: bool  # or else keeps the graph's texts before the others, both as they were found
 
     def sort(self, rows: Sequence[int]) -> tuple[list[int], ChosenChunks]:
         """Sort rows, best first; also mark the chunks that repeat others if chosen as a set."""
         ascending = np.array(sorted(rows), dtype=np.intp)
         ordered: list[int] = ascending[top_k(self.worth[ascending], len(rows))].tolist()
         if self.coverage is None or not ordered:
-            return ordered, ChosenChunks([], {})
+            return ordered, _UNCHOSEN
         owners, worth = self.texts.owners[ordered].tolist(), self.worth[ordered]
         snapshot = self.texts.snapshot
         places, choice = order_as_set(snapshot, self.query, owners, worth, self.coverage)
@@ -173,9 +209,9 @@ def _choose_printed(
     if rows and not fit:
         cut = _truncate_hit(texts.build_hit(rows[0], others.channel), left)
         printed |= {rows[0]: cut} if cut.text else {}
-    ordered, choice = order.sort(list(printed))
+    ordered, choice = order.sort(list(printed)) if order.sorts else (list(printed), _UNCHOSEN)
     ids = texts.snapshot.layer("chunk").ids
-    if order.coverage is None:
+    if order.coverage is None and order.sorts:
         return {row: replace(printed[row], score=float(order.worth[row])) for row in ordered}
     also = (tuple(ids(choice.also.get(int(texts.owners[row]), ()))) for row in ordered)
     return {
@@ -313,10 +349,51 @@ class KetRagP(_Paper):
     name: ClassVar[str] = "ket_rag_p"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KetPaper(_Paper):
+    """KET-RAG-P as printed, with a context of 12,000 tokens (Algorithms 2 and 4)."""
+
+    name: ClassVar[str] = "ket_paper"
+    tokens: int = 12_000
+    order: Order = "channels"
+    budgets: Budgets = "apart"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KetReleased(KetPaper):
+    """The strategy "keyword" of the authors' public code, as far as docs/methods/ket.md says."""
+
+    name: ClassVar[str] = "ket_released"
+    seed_entities: int = 20
+    budgets: Budgets = "texts"
+    keyword_length: bool = False
+    ties: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HybridReleased(KetReleased):
+    """The strategy "text" of that code: the nearest sub-chunks in place of keywords."""
+
+    name: ClassVar[str] = "hybrid_released"
+    rest: Rest = "nearest"
+    graph_share: float = 0.5
+    core_share: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkeletonReleased(KetReleased):
+    """The strategy "skeleton" of that code: the graph alone."""
+
+    name: ClassVar[str] = "skeleton_released"
+    graph_share: float = 1.0
+
+
 METHOD = Ket
 GROUP = "paper"
-VARIANTS = {
-    kind.name: kind
-    for kind in (TextRag, KnngRag, KgRag, HybridRag, KeywordRag, SkeletonRag, KetRagU, KetRagP)
-}
-BASELINES = frozenset({"text_rag", "knng_rag", "kg_rag", "hybrid_rag"})  # what it compares with
+_KINDS = (
+    *(TextRag, KnngRag, KgRag, HybridRag, KeywordRag, SkeletonRag, KetRagU, KetRagP, KetPaper),
+    *(KetReleased, HybridReleased, SkeletonReleased),
+)
+VARIANTS = {kind.name: kind for kind in _KINDS}
+# What KET-RAG is compared with.
+BASELINES = frozenset({"text_rag", "knng_rag", "kg_rag", "hybrid_rag", "hybrid_released"})

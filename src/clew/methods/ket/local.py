@@ -4,6 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 
+import numpy as np
+from numpy.typing import NDArray
+
 from clew import steps
 from clew.algo.links import neighbours
 from clew.algo.local_search import LocalText, find_relations, find_texts
@@ -51,12 +54,14 @@ def search_graph(
     budget: int,
     *,
     n_seeds: int,
+    ties: NDArray[np.float64],
     llm: LLM | None,
 ) -> LocalGraph:
     """Return entities, relations and texts of at most `budget` tokens (KET-RAG, Algorithm 2).
 
     The tables get half of the budget, the texts the other half. Entities without descriptions and
-    relations have no row. `llm` shortens long descriptions.
+    relations have no row. `ties`, (n_texts,), order the parts of a chunk, the highest first. `llm`
+    shortens long descriptions.
     """
     nearest, cosines = skeleton.find_nearest(snapshot, query, n_seeds)
     seeds = dict(zip(nearest.tolist(), cosines.tolist(), strict=True))
@@ -67,9 +72,7 @@ def search_graph(
     order, _ = find_relations(skeleton.relations, list(seeds))
     rows = words.relation_rows(order.tolist())
     relations, more = _fill_table("Relations", _RELATION_COLUMNS, rows, budget // 2 - used)
-    rest = find_texts(
-        list(seeds), skeleton.entity_chunks, skeleton.relations, texts.of_chunk, texts.cosines
-    )
+    rest = find_texts(list(seeds), skeleton.entity_chunks, skeleton.relations, texts.of_chunk, ties)
     first = list(islice(rest, _BATCH))
     texts.read_hits(each.row for each in first)
     parts = take_fitting(chain(first, rest), lambda each: texts.count_cost(each.row), budget // 2)

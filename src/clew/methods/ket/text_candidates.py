@@ -126,17 +126,26 @@ _SALIENT = Derived("keywords by TF-IDF", _keep_salient)
 
 
 def find_by_keywords(
-    snapshot: Snapshot, query: steps.Query, texts: Texts, pool: int, *, common: float, most: int = 0
+    snapshot: Snapshot,
+    query: steps.Query,
+    texts: Texts,
+    pool: int,
+    *,
+    common: float,
+    most: int = 0,
+    by_cosine: bool = True,
 ) -> TextCandidates:
     """Rank the sub-chunks that contain the keywords nearest to the query.
 
     They have `pool` tokens together. Keywords in more than a share `common` of the sub-chunks are
     ignored, and of each sub-chunk only its `most` terms with the highest TF-IDF count; 0 is all.
+    Unless `by_cosine`, inner products with means are compared, which are short for frequent words.
     """
+    sentence_terms = snapshot.link("sentence", "term")
+    n_sentences = np.bincount(sentence_terms.indices, minlength=sentence_terms.shape[1])
+    lengths = steps.keyword_lengths(snapshot) if by_cosine else n_sentences.astype(np.float32)
     scores = keyword_cosines(
-        snapshot.link("sentence", "term"),
-        steps.dense_scores(snapshot, "sentence", query),
-        steps.keyword_lengths(snapshot),
+        sentence_terms, steps.dense_scores(snapshot, "sentence", query), lengths
     )
     postings = snapshot.get(_SALIENT, most) if most else snapshot.link("term", "subchunk")
     frequent = np.diff(postings.indptr) > common * postings.shape[1]

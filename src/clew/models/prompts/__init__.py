@@ -3,7 +3,8 @@
 A change of a prompt's words changes its version, which enters every cache key. Values are put in
 for $names; a value is never read as a template itself, and one that imitates parts of a prompt is
 written so that it cannot pass for them (`quoted`). A user's own words for some of them
-(`read_wording`) go with the LLM that is asked.
+(`read_wording`) go with the LLM that is asked; the folders here have words of ours for what the
+prompts of a paper ask.
 """
 
 import re
@@ -22,6 +23,7 @@ from clew.errors import InputError
 from clew.models import Prompt, ReadPart
 from clew.models.prompts.quoted import Value, render_values
 
+PAPERS = ("agrag", "clue", "ket")  # folders here: prompts with the duties of a paper's
 _SUFFIX = ".md"
 _FILE = compile_re(r"version: (\S+)\n+# system\n(.*?)\n# user\n(.*)\Z", re.DOTALL)
 
@@ -70,6 +72,7 @@ class FolderWording:
     """Prompts in a user's folder that replace Clew's own."""
 
     parts: Mapping[str, Parts]  # by the name of Clew's prompt
+    alone: bool = False  # whether extraction asks about one passage at a time
 
     @property
     def versions(self) -> Mapping[str, str]:
@@ -83,11 +86,14 @@ class FolderWording:
 def read_wording(folder: Path) -> FolderWording:
     """Return the prompts in a folder, which replace those of the same names.
 
-    A file has the form of Clew's own, and its digest is part of its version, so no reply to another
-    wording is taken for one to it. Raises InputError for a file of no prompt's name, one that lacks
-    a part, and a slot that Clew does not fill.
+    A folder that is not there and has the name of one of `PAPERS` is Clew's. A file has the form of
+    Clew's own, and its digest is part of its version, so no reply to another wording is taken for
+    one to it. Raises InputError for a file of no prompt's name, one that lacks a part, and a slot
+    that Clew does not fill.
     """
     own = {name: _slots(_parts(name)[2]) for name in list_prompts()}
+    is_paper = folder.name in PAPERS and not folder.exists()
+    folder = Path(str(files(__name__) / folder.name)) if is_paper else folder
     found: dict[str, Parts] = {}
     for file in sorted(folder.glob(f"*{_SUFFIX}")):
         if file.stem not in own:
@@ -101,7 +107,7 @@ def read_wording(folder: Path) -> FolderWording:
         found[file.stem] = f"{version}-{digest}", system, user
     if not found:
         raise InputError(f"{folder} has no prompt NAME{_SUFFIX}: it takes {', '.join(own)}")
-    return FolderWording(found)
+    return FolderWording(found, alone=is_paper)
 
 
 def _slots(user: str) -> set[str]:
