@@ -67,6 +67,7 @@ ABLATED = ("musique_train100", "2wiki_rkendev500")
 SHORT = Scoring(context_tokens=300, answer_tokens=48)
 ANSWERED = {"hotpotqa_train100": COOCCURRENCE, "musique_train100": RECORDED}  # by which triples
 N_ANSWERED = 50  # their first questions
+N_PRINTED = 100  # the first questions, for papers' tables
 HELD_OUT = ("2wiki_rkendev500", "musique_ketrag500")  # which no default was chosen on
 PARTS = ("retrieval", "ablations", "sensitivity", "answers", "peers", "papers")
 
@@ -150,17 +151,11 @@ def measure_papers(folder: Path, options: Options) -> papers.Cells:
     """Return what the rows of papers' tables give on a dataset, with an LLM's triples if it has."""
     if "papers" not in options.parts or folder.name not in papers.MEASURED:
         return {}
-    dataset = load(folder, limit=options.limit)
-    recorded = folder / TRIPLES if (folder / TRIPLES).exists() else None
-    place = options.indexes / f"{dataset.name}{f'.{RECORDED}' if recorded else ''}"
-    runs = options.runs / f"{dataset.name}.papers"
-    with clew.open(place) as index:
-        build(index, dataset, recorded)
-        cells = papers.measure(index, dataset, runs, recorded)
-    if options.answers and recorded is None:
-        with clew.open(place, specs=clew.Specs(llm=options.answers)) as index:
-            cells |= papers.answer(index, dataset, runs)
-    return cells
+    dataset = load(folder, limit=min(N_PRINTED, options.limit or N_PRINTED))
+    # Triples of a part of the passages are not what a paper has.
+    recorded = folder / TRIPLES if folder.name not in SPLITS else None
+    is_there = recorded is not None and recorded.exists()
+    return papers.measure(dataset, options.indexes / "papers", recorded if is_there else None)
 
 
 def build(index: clew.Index, dataset: Dataset, recorded: Path | None) -> None:

@@ -1,7 +1,5 @@
 """Whatever can be refused is refused before a call or a vector is paid for."""
 
-import json
-
 import pytest
 
 from clew.api import open_index
@@ -146,18 +144,6 @@ def test_a_silent_llm_is_known_before_anything_is_indexed(spent, dataset):
 
 
 @pytest.mark.satellite
-def test_a_run_of_another_corpus_is_refused_before_anything_is_paid(spent, dataset, tmp_path):
-    """What hangs on the index alone is compared once that is there."""
-    folder, common = tmp_path / "runs", ("--methods", "bm25", "--json")
-    assert spent("eval", dataset, *common, "--runs", folder)[0].exit_code == 0
-    more = [*(dataset / "corpus.jsonl").read_text(encoding="utf-8").splitlines(), json.dumps(
-        {"id": "gjoa", "title": "Gjoa", "text": "The Gjoa sailed with Amundsen."})]  # fmt: skip
-    (dataset / "corpus.jsonl").write_text("\n".join(more), encoding="utf-8")
-    result, calls, texts = spent("eval", dataset, *common, "--runs", folder)
-    assert "is a run in which dataset.n_documents is 6, and now it is 7" in result.stderr
-    assert (result.exit_code, calls, texts) == (1, 0, 0)
-
-
 @pytest.mark.parametrize("option", ["--proof", "--history"])
 def test_a_question_whose_file_cannot_be_written_buys_nothing(spent, articles, option):
     spent("index", articles, "--into", "i.clew")

@@ -52,8 +52,9 @@ _LONGEST_ABOVE = 1_000  # characters of what a quote stands below
 _OF_SUMMARY = 5  # statements of a document that is summed up, at least
 _SURE = 0.5  # the least support of a short answer, and the highest that may ask for a first step
 _RIGHT_OF_ROWS = 0.9  # totals of benchmarks/counts.py
-_READINGS = ("short_answer", "whole_answer")  # prompts with a context, for a short answer
-_PROSE = "prose_answer"  # the one in place of both
+# Prompts with a context, which a method or an evaluation names.
+_READINGS = ("short_answer", "whole_answer", "long_answer")
+_PROSE = "prose_answer"  # the one in place of these
 
 
 def write_answer(  # noqa: PLR0913 -- one argument for each option

@@ -54,7 +54,7 @@ class _Text(click.types.StringParamType):
 
 
 TEXT = _Text()
-INDEX_VARIABLE, LLM_VARIABLE = "CLEW_INDEX", "CLEW_LLM"
+INDEX_VARIABLE, LLM_VARIABLE, EMBEDDER_VARIABLE = "CLEW_INDEX", "CLEW_LLM", "CLEW_EMBEDDER"
 
 
 def open_index(folder: Path, **how: Any) -> Index:  # noqa: ANN401 -- of `clew.open`
@@ -314,6 +314,7 @@ served_options = gather_options([llm, price, prompts], "paid", read_paid)
 _seed = number(f"--{SEED} N", "Seed of the LLM's replies.", least=0)
 priced_options = gather_options([llm, price, *DRAWN_OPTIONS, _seed], "paid", read_paid)
 paid_options = gather_options([*PAID_OPTIONS, *DRAWN_OPTIONS, _seed], "paid", read_paid)
+paid_values = gather_options([*PAID_OPTIONS, *DRAWN_OPTIONS, _seed], "paid", dict)  # to be read
 
 
 # -- a data set's documents -----------------------------------------------------------------------
@@ -386,12 +387,23 @@ def _read_build(
 
 _KEPT = ("vectors", "vector_bits", "unit_bits", "token_bits")
 
+splitter = choice(
+    "--splitter nupunkt|nltk", "Sentence splitter; papers use nltk. [default: nupunkt]"
+)
+embedder = text(
+    "--embedder SPEC",
+    "minilm (default), multilingual, sentence-transformers:NAME, static:FOLDER, openai:MODEL@URL "
+    "or ollama:MODEL.",
+    envvar=EMBEDDER_VARIABLE,
+    show_envvar=True,
+)
+tagger = text("--tagger SPEC", "rules (default), spacy[:PIPELINE] with rules, spacy-only:PIPELINE.")
 build_options = gather_options(
     [
         number("--chunk-size N", "Tokens of a chunk, at most."),
         number("--chunk-overlap N", "Tokens that a chunk repeats from the one before.", least=0),
         number("--subchunk-depth N", "How often a chunk is halved for keyword search.", least=0),
-        choice("--splitter nupunkt|nltk", "Sentence splitter; papers use nltk. [default: nupunkt]"),
+        splitter,
         choice(
             "--vectors late|separate",
             "One pass over a chunk gives the vectors of its sentences too (late, default where the "
@@ -403,12 +415,8 @@ build_options = gather_options(
         choice("--unit-bits 1|2|4|8|32", "Bits of unit and name vectors. [default: 4]", kind=int),
         choice("--token-bits 1|2|4|8|32", "Bits of token vectors. [default: 1]", kind=int),
         flag("--papers", "As papers have it: --vectors separate, and 32 bits of all numbers."),
-        text(
-            "--embedder SPEC",
-            "minilm (default), multilingual, sentence-transformers:NAME, static:FOLDER, "
-            "openai:MODEL@URL or ollama:MODEL.",
-        ),
-        text("--tagger SPEC", "rules (default), spacy[:PIPELINE] with rules, spacy-only:PIPELINE."),
+        embedder,
+        tagger,
     ],
     "build",
     _read_build,

@@ -57,16 +57,16 @@ def test_labelled_texts_are_a_data_set(folder):
 
 def test_without_an_llm_the_first_label_found_is_taken(folder):
     """Two of three are right; of the two labels one is whole and the other half."""
-    (accuracy, recall), _ = measured(folder)
-    assert accuracy == pytest.approx(2 / 3)
-    assert recall == pytest.approx(3 / 4)
+    shares, _ = measured(folder)
+    assert shares == {"accuracy": pytest.approx(2 / 3), "macro recall": pytest.approx(3 / 4)}
 
 
 def test_an_llm_takes_one_of_the_labels(folder):
     """Spelled anyhow, behind a colon, or on a last line; what is no label is the first one."""
     replies = ["Label: Sled-Dogs.", "It is about ice.\nsea ice", "icebergs"]
-    (accuracy, _), llm = measured(folder, *replies)
-    assert accuracy == pytest.approx(2 / 3)
+    shares, llm = measured(folder, *replies)
+    assert shares["accuracy"] == pytest.approx(2 / 3)
+    assert shares["out of set"] == pytest.approx(1 / 3)
     prompt = llm.prompts[0]
     assert "sled dogs" in prompt.user
     assert "Sled dogs pull loads and eat dried fish." in prompt.user
@@ -74,10 +74,17 @@ def test_an_llm_takes_one_of_the_labels(folder):
 
 
 def test_alone_an_llm_reads_the_names_of_all_labels(folder):
-    (accuracy, _), llm = measured(folder, "sled dogs", "sea ice", "sea ice", method="zero_shot")
-    assert accuracy == 1
+    shares, llm = measured(folder, "sled dogs", "sea ice", "sea ice", method="zero_shot")
+    assert shares == {"accuracy": 1, "macro recall": 1, "out of set": 0}
     assert all(name in llm.prompts[0].user for name in ("sea ice", "sled dogs", "ship crews"))
     assert "hammocks" not in llm.prompts[0].user
+
+
+def test_another_llm_may_take_the_label(folder):
+    """The index has none, or one that only searches."""
+    reader = ScriptedLLM("sled dogs", "sea ice", "sea ice")
+    shares, _ = measured(folder, llm=reader)
+    assert shares == {"accuracy": 1, "macro recall": 1, "out of set": 0}
 
 
 def test_a_budget_ends_it(folder):

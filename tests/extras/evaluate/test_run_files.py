@@ -1,4 +1,4 @@
-"""Runs as files: they go on after a kill, refuse what changed, and make the report again."""
+"""Runs as files: they go on after a kill, grow, and make the report again."""
 
 import json
 import re
@@ -42,7 +42,7 @@ def measured(dataset, search, folder, settings=SETTINGS, **options):
     recorded = {
         (label, row.question_id): row
         for label, head in heads.items()
-        for row in resume(files[label], head)
+        for row in resume(files[label], head, dataset.questions)
     }
     report = evaluate(
         dataset,
@@ -102,7 +102,7 @@ def test_a_run_goes_on_wherever_it_was_killed(dataset, search, tmp_path):
         assert asked == [("which vitamin", "words")]
     for end in range(whole.index(b"\n")):
         file.write_bytes(whole[:end])
-        assert resume(file, head_of(dataset, WORDS)) == ()
+        assert resume(file, head_of(dataset, WORDS), dataset.questions) == ()
     measured(dataset, search, tmp_path, [WORDS])
     assert file.read_bytes() == whole
 
@@ -133,36 +133,55 @@ def test_a_row_comes_back_as_it_was(dataset, search, reply, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "part"),
+    "change",
     [
-        ({"parameters": {"n": 4}}, "parameters.n is 3, and now it is 4"),
-        ({"scoring": Scoring(context_tokens=9)}, "scoring.context_tokens is 4000, and now it is 9"),
-        ({"models": {"embedder": "mini"}}, "models.embedder is 'hash', and now it is 'mini'"),
-        ({"models": {}}, "models.embedder is 'hash', and now it is not there"),
-        ({"prompts": {"ask": "2"}}, "prompts.ask is not there, and now it is '2'"),
-        ({"versions": {"python": "4"}}, "versions.python is '3', and now it is '4'"),
-        ({"index": {**INDEX, "generation": 2}}, "index.generation is 1, and now it is 2"),
-        ({"index": {**INDEX, "recipe": {}}}, "index.recipe.chunk_size is 256, and now it is not"),
-        ({"answers": True}, "answers is False, and now it is True"),
+        {"parameters": {"n": 4}},
+        {"scoring": Scoring(context_tokens=9)},
+        {"models": {"embedder": "mini"}},
+        {"models": {}},
+        {"prompts": {"ask": "2"}},
+        {"versions": {"python": "4"}},
+        {"index": {**INDEX, "generation": 2}},
+        {"index": {**INDEX, "recipe": {}}},
+        {"answers": True},
     ],
 )
-def test_a_run_of_something_else_is_not_gone_on_with(dataset, tmp_path, change, part):
+def test_a_run_of_something_else_is_measured_beside_it(dataset, search, tmp_path, change):
+    """Its rows are not taken over, and those of the first are there when it is asked for again."""
+    report = measured(dataset, search, tmp_path, [WORDS])
     file = tmp_path / "words.jsonl"
-    resume(file, head_of(dataset, WORDS))
-    before = file.read_bytes()
-    with pytest.raises(InputError, match=re.escape(f"{file} is a run in which {part}")):
-        resume(file, head_of(dataset, WORDS, **change))
-    assert file.read_bytes() == before
+    assert resume(file, head_of(dataset, WORDS, **change), dataset.questions) == ()
+    assert read_run(file).rows == ()
+    assert resume(file, head_of(dataset, WORDS), dataset.questions) == report.rows
+    assert read_run(file).rows == report.rows
+    assert read_run(file).head == head_of(dataset, WORDS)
 
 
-def test_questions_change_a_run_and_costs_do_not(dataset, tmp_path):
-    file = tmp_path / "words.jsonl"
-    resume(file, head_of(dataset, WORDS))
+def test_a_run_grows_by_questions(dataset, search, tmp_path):
+    """What was measured of some questions is measured of the others, and stays for the former."""
+    few = replace(dataset, questions=dataset.questions[:2])
+    find, asked = counting(search)
+    first = measured(few, find, tmp_path, [WORDS])
+    whole = measured(dataset, find, tmp_path, [WORDS])
+    assert len(asked) == len(dataset.questions)
+    assert whole.rows[:2] == first.rows
+    assert measured(few, find, tmp_path, [WORDS]).rows == first.rows
+    assert read_run(tmp_path / "words.jsonl").rows == first.rows
+    assert measured(dataset, find, tmp_path, [WORDS]).rows == whole.rows
+    assert len(asked) == len(dataset.questions)
+
+
+def test_a_question_that_changed_is_asked_again_and_costs_do_not_matter(dataset, search, tmp_path):
+    find, asked = counting(search)
+    measured(dataset, find, tmp_path, [WORDS])
     first = replace(dataset.questions[0], answers=("London",))
     other = replace(dataset, questions=(first, *dataset.questions[1:]))
-    with pytest.raises(InputError, match="dataset.digest is "):
-        resume(file, head_of(other, WORDS))
-    assert resume(file, head_of(dataset, WORDS, index_cost={"seconds": 9})) == ()
+    measured(other, find, tmp_path, [WORDS])
+    assert [question for question, _ in asked[len(dataset.questions) :]] == [first.text]
+    file = tmp_path / "words.jsonl"
+    cheaper = head_of(other, WORDS, index_cost={"seconds": 9})
+    assert len(resume(file, cheaper, other.questions)) == len(other.questions)
+    assert read_run(file).head.index_cost == {"seconds": 9}
 
 
 @pytest.mark.parametrize(
@@ -192,7 +211,7 @@ def test_a_strange_file_is_not_overwritten(dataset, tmp_path):
     for content in (b"a note without an end", b"a note\n"):
         file.write_bytes(content)
         with pytest.raises(InputError, match="is not a run"):
-            resume(file, head_of(dataset, WORDS))
+            resume(file, head_of(dataset, WORDS), dataset.questions)
         assert file.read_bytes() == content
 
 
@@ -360,16 +379,22 @@ def test_a_difference_is_found_exactly_where_there_is_one(one, other):
 def test_questions_that_failed_are_asked_again(dataset, tmp_path):
     """An endpoint that was down leaves no zeros: the rows that stand are the others."""
     file, head = tmp_path / "runs" / "words.jsonl", head_of(dataset, WORDS)
-    resume(file, head)
-    good = Row(question_id="q1", label="words", scores={"recall@5": 1.0})
-    for row in (
-        good,
-        replace(good, question_id="q2", error="EndpointError: down"),
-        replace(good, question_id="q3", answer_error="EndpointError: down"),
-        replace(good, question_id="q4", judge_error="EndpointError: down"),
-    ):
+    resume(file, head, dataset.questions)
+    errors = ("", "error", "answer_error", "judge_error")
+    rows = [
+        Row(
+            question_id=question.id,
+            question_digest=question.digest,
+            label="words",
+            scores={"recall@5": 1.0},
+            **({error: "EndpointError: down"} if error else {}),
+        )
+        for question, error in zip(dataset.questions, errors, strict=False)
+    ]
+    for row in rows:
         append(file, row)
-    assert resume(file, head) == (good,)
+    good = rows[0]
+    assert resume(file, head, dataset.questions) == (good,)
     assert read_run(file).rows == (good,)
     assert [path.name for path in file.parent.iterdir()] == ["words.jsonl"]
 
@@ -391,7 +416,7 @@ def test_runs_over_other_documents_are_not_compared(dataset, search, tmp_path):
     runs = []
     for name, digest in (("a", "1f"), ("b", "2e")):
         file = tmp_path / name / "words.jsonl"
-        resume(file, head_of(dataset, WORDS, index={"documents": digest}))
+        resume(file, head_of(dataset, WORDS, index={"documents": digest}), ())
         for row in evaluate(dataset, search, [WORDS]).rows:
             append(file, row)
         runs.append(read_run(file))

@@ -18,7 +18,8 @@ from clew.extras.evaluate.evidence_coverage import evidence_coverage, passages_o
 from clew.extras.evaluate.report import Report
 from clew.extras.evaluate.settings import Scoring, Setting
 from clew.extras.evaluate.summary import Found, Judge, Row
-from clew.models.run import evaluating
+from clew.models.run import ModelExchange, evaluating
+from clew.text import tokens
 
 Search = Callable[[str, Setting], Evidence]
 Respond = Callable[[str, Setting], Answer]
@@ -76,6 +77,7 @@ def evaluate(  # noqa: PLR0913 -- one argument for each function that takes part
             return row, None
         with evaluating() as exchanges:
             row, found = _row(question, setting, functions)
+        row = replace(row, recorded_tokens=_count_recorded(exchanges))
         return row, replace(found, exchanges=tuple(exchanges))
 
     rows: list[Row] = []
@@ -91,6 +93,17 @@ def evaluate(  # noqa: PLR0913 -- one argument for each function that takes part
     return Report(
         dataset=dataset.about, settings=tuple(settings), scoring=functions.scoring, rows=tuple(rows)
     )
+
+
+def _count_recorded(exchanges: Sequence[ModelExchange]) -> int:
+    """Return the tokens of prompts and replies that a ledger had, without those of a judge."""
+    texts = (
+        text
+        for each in exchanges
+        if each.reply.recorded and not each.prompt.name.startswith("judge_")
+        for text in (each.prompt.system, each.prompt.user, each.reply.text)
+    )
+    return sum(map(tokens.count, texts))
 
 
 def _map_at_once(function: Callable[[A], T], values: Sequence[A], at_once: int) -> Iterator[T]:
@@ -206,6 +219,7 @@ def _row(question: DatasetQuestion, setting: Setting, functions: _Functions) -> 
         verdict, judge_error = _try_to_ask(lambda: judge(question, judged))
     row = Row(
         question_id=question.id,
+        question_digest=question.digest,
         label=setting.label,
         type=question.type,
         hops=question.hops,

@@ -20,7 +20,7 @@ from clew.base.types import Document, Evidence
 from clew.errors import BudgetSpent
 from clew.extras.evaluate.datasets import Dataset, DatasetQuestion, choose_questions
 from clew.extras.evaluate.formats.labelled import read_labelled
-from clew.models import Prompt
+from clew.models import LLM, Prompt
 from clew.models.prompts import fill_prompt
 from clew.models.prompts.quoted import Excerpt, quote_lines
 from clew.models.run import evaluating
@@ -79,13 +79,17 @@ def measure_labels(
     context_tokens: int,
     budget: Budget | None = None,
     on_progress: Callable[[int, int], None] | None = None,
-) -> tuple[float, float]:
-    """Return accuracy and macro recall: the share of texts with the right label, and its mean.
+    *,
+    llm: LLM | None = None,
+) -> dict[str, float]:
+    """Return accuracy, macro recall and the share of replies of an LLM that are "out of set".
 
-    The mean is over the right labels. Raises BudgetSpent and EndpointError.
+    Accuracy is the share of texts with the right label, and macro recall its mean over the right
+    labels. An `llm` takes a label in place of the index's. Raises BudgetSpent and EndpointError.
     """
     assert isinstance(dataset.corpus, tuple)  # noqa: S101 -- as `load_labelled` makes it
     rights: dict[str, list[bool]] = {}
+    n_outside = 0
     for i, text in enumerate(dataset.questions, 1):
         question = Question(
             text=pipeline.shorten_question(text.text),
@@ -95,7 +99,8 @@ def measure_labels(
             budget=budget,
         )
         with evaluating():  # in which a model that fails is an error
-            found = choose_label(question, index, dataset.corpus)
+            found, is_outside = choose_label(question, index, dataset.corpus, llm)
+        n_outside += is_outside
         if budget is not None and budget.refused:
             raise BudgetSpent(budget.refused)
         right = label_key(text.answers[0])
@@ -103,11 +108,20 @@ def measure_labels(
         if on_progress is not None:
             on_progress(i, len(dataset.questions))
     every = [is_right for each in rights.values() for is_right in each]
-    return fmean(every), fmean(map(fmean, rights.values()))
+    return {
+        "accuracy": fmean(every),
+        "macro recall": fmean(map(fmean, rights.values())),
+        **({"out of set": n_outside / len(every)} if llm or index.models.llm else {}),
+    }
 
 
-def choose_label(question: Question, index: Index, texts: Sequence[Document]) -> str:
-    """Return the label of a text, "" if nothing with a label was found and there is no LLM."""
+def choose_label(
+    question: Question, index: Index, texts: Sequence[Document], llm: LLM | None = None
+) -> tuple[str, bool]:
+    """Return the label of a text, and whether an LLM named none and the first candidate is taken.
+
+    It is "" if nothing with a label was found and there is no LLM.
+    """
     of_text = {each.id: _label(each) for each in texts}
     retrieved = pipeline.retrieve_evidence(question, index)
     evidence = retrieved.evidence
@@ -116,15 +130,16 @@ def choose_label(question: Question, index: Index, texts: Sequence[Document]) ->
         if hit.document_id in of_text:
             found.setdefault(of_text[hit.document_id], hit.text)
     candidates = list(found)[:_CANDIDATES]
-    llm = retrieved.models.llm
+    llm = llm or retrieved.models.llm
     if llm is None:
-        return next(iter(candidates), "")
+        return next(iter(candidates), ""), False
     examples = {of_text[each.id]: each.text for each in reversed(texts)}
     some = {name: found.get(name, examples[name]) for name in candidates or sorted(examples)}
     request = _build_prompt(question.text, some, evidence, retrieved.context_tokens)
     reply = reply_to(llm, request, part="answer")
     names = {label_key(name): name for name in examples}
-    return find_label(reply.text, names) or next(iter(some))
+    named = find_label(reply.text, names)
+    return named or next(iter(some)), not named
 
 
 def find_label(reply: str, names: Mapping[str, str]) -> str:

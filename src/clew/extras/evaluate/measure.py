@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from clew.extras.evaluate.report import Report
     from clew.extras.evaluate.summary import Row
     from clew.filters import Filter
+    from clew.methods import Method
     from clew.models import LLM
     from clew.models.budget import Budget
 
@@ -40,6 +41,7 @@ T = TypeVar("T")
 
 _PACKAGES = ("numpy", "scipy", "snowballstemmer")  # that figures come from
 _LAYERS = ("document", "chunk", "triple")  # whose rows a run counts
+_SHORT = "short_answer"  # the prompt for an answer from a context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +54,7 @@ class Protocol:
     # parameters of all rows of a method, by its name
     answers: bool = False
     answer_llm: str | None = None  # a spec; without one the index's LLM answers, if it has one
+    prompt: str = ""  # for its answers from a context, in place of the short one
     judge: str | None = None  # the spec of an LLM
     judged: tuple[str, ...] = ("judge",)  # the metrics that it gives
     where: Filter | None = None  # which documents are searched
@@ -72,6 +75,10 @@ class Protocol:
             **self.common.get(setting.method, {}),
             **setting.parameters,
         }
+
+    def build(self, setting: Setting) -> Method:
+        """Return a setting's method with all its parameters."""
+        return build_method(setting.method, self.parameters(setting), self.scoring.context_tokens)
 
 
 def check_protocol(protocol: Protocol) -> None:
@@ -108,13 +115,13 @@ def measure(
 ) -> Report:
     """Run the settings of `protocol` on an index of the dataset's corpus; return the report.
 
-    In `folder` each setting has the file of its run; questions that stand there are not asked
-    again. With `contexts` what each question was given is kept there too, and `concurrency`
-    questions are asked at once. Raises InputError as `check_before`, `evaluate` and
+    In `folder` each setting has the file of its run; questions that were measured there in the same
+    way are not asked again. With `contexts` what each question was given is kept there too, and
+    `concurrency` questions are asked at once. Raises InputError as `check_before`, `evaluate` and
     `run_files.resume` do, and BudgetSpent where `budget` has no room for a request: what was
     measured before that stands in the runs.
     """
-    answering, judging = check_before(index, dataset, protocol, folder=folder, budget=budget)
+    answering, judging = check_before(index, protocol, budget)
     judge = None
     if judging is not None:
         judge = LLMJudge(judging, index.models.embedder, protocol.judged)
@@ -133,7 +140,7 @@ def measure(
         on_progress,
         answer=respond if protocol.answers else None,
         judge=judge and _stop_at_budget(judge, budget),
-        recorded=_read_recorded_rows(files, heads),
+        recorded=_read_recorded_rows(files, heads, dataset),
         on_row=(lambda row: run_files.append(files[row.label], row)) if files else None,
         on_found=(lambda row, found: run_files.append_found(files[row.label], row, found))
         if files and contexts
@@ -145,19 +152,13 @@ def measure(
 
 
 def check_before(
-    index: Index,
-    dataset: Dataset,
-    protocol: Protocol,
-    *,
-    folder: Path | None = None,
-    budget: Budget | None = None,
+    index: Index, protocol: Protocol, budget: Budget | None = None
 ) -> tuple[LLM | None, LLM | None]:
     """Raise errors that can be known before anything is paid for, even corpus vectors.
 
     Returns the LLMs that answer and judge, None where the protocol names none. Raises as
-    `check_protocol`; InputError for a spec that names nothing, a budget in dollars for an LLM
-    without a price, and a run in `folder` of another setting or scoring; EndpointError for an LLM
-    that does not answer.
+    `check_protocol`; InputError for a spec that names nothing, and a budget in dollars for
+    an LLM without a price; EndpointError for an LLM that does not answer.
     """
     check_protocol(protocol)
     specs = protocol.answer_llm, protocol.judge
@@ -167,9 +168,6 @@ def check_before(
         if llm is not None:
             llm.complete([])  # a budget in dollars needs a price
             index.reach_llm(llm)
-    for label, file in _name_files(folder, protocol).items():
-        setting = next(each for each in protocol.settings if each.label == label)
-        run_files.check_head(file, _describe(dataset, protocol, setting))
     return llms[0], llms[1]
 
 
@@ -184,14 +182,14 @@ def _describe(dataset: Dataset, protocol: Protocol, setting: Setting) -> run_fil
 
     It has every parameter of the method, those left as they are among them.
     """
-    room = protocol.scoring.context_tokens
-    method = build_method(setting.method, protocol.parameters(setting), room)
+    method = protocol.build(setting)
     return run_files.Head(
         dataset=dataset.about,
         setting=setting,
         parameters={each.name: getattr(method, each.name) for each in fields(method)},  # type: ignore[arg-type]
         scoring=replace(protocol.scoring, ks=tuple(sorted(protocol.scoring.ks))),
         answers=protocol.answers,
+        prompt=protocol.prompt,
         judged=protocol.judged if protocol.judge else (),
     )
 
@@ -214,13 +212,13 @@ def index_cost(index: Index) -> dict[str, Scalar]:
 
 
 def _read_recorded_rows(
-    files: Mapping[str, Path], heads: Mapping[str, run_files.Head]
+    files: Mapping[str, Path], heads: Mapping[str, run_files.Head], dataset: Dataset
 ) -> dict[tuple[str, str], Row]:
     """Return the rows already recorded in run files, by label and question id."""
     return {
         (label, row.question_id): row
         for label, file in files.items()
-        for row in run_files.resume(file, heads[label])
+        for row in run_files.resume(file, heads[label], dataset.questions)
     }
 
 
@@ -250,6 +248,8 @@ def _asking(
         evidence: Evidence = local.evidence
         if answering is not None:  # one reader for all, also where a method has an answer itself
             evidence = replace(evidence, answer=None)
+        if protocol.prompt and evidence.prompt == _SHORT:
+            evidence = replace(evidence, prompt=protocol.prompt)
         return index.answer(
             evidence,
             context_tokens=scoring.context_tokens,

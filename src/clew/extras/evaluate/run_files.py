@@ -1,8 +1,9 @@
 """Run files: one setting on one dataset, as a head and a line for each question.
 
 The head has everything that decides the lines below it. A line is written as soon as its question
-is measured, so a run that was killed goes on where it stood. Equal runs give equal bytes, but for
-seconds.
+is measured, so a run that was killed goes on where it stood. A setting that is measured in another
+way, as on a newer index, has another head in the same file, and the last head's lines are the run.
+Equal runs give equal bytes, but for seconds.
 """
 
 import json
@@ -18,7 +19,7 @@ import msgspec
 from clew.base.display.shown import plain
 from clew.base.types import Scalar
 from clew.errors import InputError, suggest
-from clew.extras.evaluate.datasets import About
+from clew.extras.evaluate.datasets import About, DatasetQuestion
 from clew.extras.evaluate.report import Report
 from clew.extras.evaluate.settings import Scoring, Setting
 from clew.extras.evaluate.summary import Found, Row
@@ -43,6 +44,7 @@ class Head:
     parameters: Mapping[str, Scalar]  # all that the method has, those of the setting among them
     scoring: Scoring
     answers: bool = False  # whether the questions were answered too
+    prompt: str = ""  # for these, in place of the short one
     judged: tuple[str, ...] = ()  # metrics that a judge gave
     models: Mapping[str, str] = field(default_factory=dict)  # names by what they do
     prompts: Mapping[str, str] = field(default_factory=dict)  # versions by name, where any is used
@@ -63,57 +65,49 @@ class Run:
 
 def file_name(label: str) -> str:
     """Return the file name of a setting: its label, safe for any file system."""
+    return f"{safe_name(label)}{SUFFIX}"
+
+
+def safe_name(label: str) -> str:
+    """Return a label as the name of a file or folder, safe for any file system."""
     name = label.replace(" ", "-")
     if _UNSAFE.search(name) or len(name) > _MAX_NAME or name.startswith("."):
         digest = sha256(label.encode()).hexdigest()[:8]
         name = f"{_UNSAFE.sub('-', name).lstrip('.')[:_MAX_NAME]}-{digest}"
-    return f"{name}{SUFFIX}"
+    return name
 
 
-def resume(file: Path, head: Head) -> tuple[Row, ...]:
-    """Resume a run file: return its rows, after writing the head if the file is new.
+def resume(file: Path, head: Head, questions: Iterable[DatasetQuestion]) -> tuple[Row, ...]:
+    """Make a run the last of its file, and return the rows that the file has for `questions`.
 
-    A last line that was not finished is dropped, and so are questions that failed: they are asked
-    again. Raises InputError for a file that is no run, or one whose head differs in more than the
-    cost of the index.
+    These are rows below a head that differs in nothing but the questions and the cost of the index.
+    They are moved below the new head, and all others stay where they are. A last line that was not
+    finished is dropped, and so are questions that failed: they are asked again. Raises InputError
+    for a file that is no run.
     """
     data = file.read_bytes() if file.exists() else b""
-    if b"\n" not in data and _FILE_START.startswith(data[: len(_FILE_START)]):  # no head, or torn
+    torn = b"\n" not in data and _FILE_START.startswith(data[: len(_FILE_START)])
+    digests = {question.id: question.digest for question in questions}
+    before: list[bytes] = []
+    lines: list[bytes] = []
+    mine: dict[str, Row] = {}
+    for run, written in [] if torn else _read_sections(file):
+        same = _deciding_fields(run.head) == _deciding_fields(head)
+        others = []
+        for row, line in zip(run.rows, written, strict=True):
+            if not same or digests.get(row.question_id) != row.question_digest:
+                others.append(line)
+            elif not row.is_failed:
+                mine[row.question_id] = row
+                lines.append(line)
+        before += [_line(_head_record(run.head)), *others] if others else []
+    content = b"".join([*before, _line(_head_record(head)), *lines])
+    if content != data:
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(_line(_head_record(head)))
-        return ()
-    run = read_run(file)
-    _refuse_other(file, run.head, head)
-    whole = tuple(row for row in run.rows if not row.is_failed)
-    if len(whole) < len(run.rows):
-        lines = (_head_record(run.head), *map(_row_record, whole))
         new = file.with_name(f"{file.name}.new")  # what stood there is lost once that is written
-        new.write_bytes(b"".join(map(_line, lines)))
+        new.write_bytes(content)
         new.replace(file)
-    else:
-        with file.open("r+b") as stream:
-            stream.truncate(file.read_bytes().rfind(b"\n") + 1)
-    return whole
-
-
-def check_head(file: Path, head: Head) -> None:
-    """Raise InputError for a file whose head has another setting or scoring than `head`.
-
-    What hangs on the index and its models, which `head` lacks, is left to `resume`.
-    """
-    if file.exists() and file.read_bytes().partition(b"\n")[1]:
-        other = read_run(file).head
-        same = {each: getattr(other, each) for each in ("models", "prompts", "versions", "index")}
-        _refuse_other(file, other, replace(head, **same))
-
-
-def _refuse_other(file: Path, other: Head, head: Head) -> None:
-    change = difference(_deciding_fields(other), _deciding_fields(head))
-    if change:
-        raise InputError(
-            f"{file} is a run in which {change[0]} is {change[1]}, and now it is {change[2]}: "
-            f"name another folder, or delete the file"
-        )
+    return tuple(mine.values())
 
 
 def append(file: Path, row: Row) -> None:
@@ -154,28 +148,41 @@ def append_found(file: Path, row: Row, found: Found) -> None:
 
 
 def read_run(file: Path) -> Run:
-    """Read a run file, ignoring an unfinished last line.
+    """Read the last run of a file, ignoring an unfinished last line.
 
     Raises InputError where it is not a run, naming the line.
     """
+    return _read_sections(file)[-1][0]
+
+
+def _read_sections(file: Path) -> list[tuple[Run, list[bytes]]]:
+    """Read the runs of a file, of which there is at least one, and the lines of their rows."""
     try:
         lines = file.read_bytes().split(b"\n")[:-1]
     except OSError as error:
         raise InputError(f"{file}: {error.strerror or error}") from error
     if not lines or not lines[0].startswith(_FILE_START):
         raise InputError(f"{file} is not a run file: give one written by 'clew eval --runs'")
-    if not lines[0].startswith(_FILE_START + str(FORMAT).encode() + b","):
-        raise InputError(f"{file} was written by another version of Clew: measure again")
-    head = _read_line(lines[0], Head, f"{file}, line 1")
-    rows = [
-        _read_line(line, Row, f"{file}, line {number}", label=head.setting.label)
-        for number, line in enumerate(lines[1:], 2)
+    runs: list[tuple[Head, dict[str, Row], list[bytes]]] = []
+    for number, line in enumerate(lines, 1):
+        place = f"{file}, line {number}"
+        if line.startswith(_FILE_START):
+            if not line.startswith(_FILE_START + str(FORMAT).encode() + b","):
+                raise InputError(f"{file} was written by another version of Clew: measure again")
+            runs.append((_read_line(line, Head, place), {}, []))
+            continue
+        head, rows, written = runs[-1]
+        row = _read_line(line, Row, place, label=head.setting.label)
+        if row.question_id in rows:
+            raise InputError(
+                f"{file}: the question {row.question_id!r} occurs twice: delete one line"
+            )
+        rows[row.question_id] = row
+        written.append(line + b"\n")
+    return [
+        (Run(file=file, head=head, rows=tuple(rows.values())), written)
+        for head, rows, written in runs
     ]
-    ids = [row.question_id for row in rows]
-    twice = next((i for i in ids if ids.count(i) > 1), None) if len(set(ids)) < len(ids) else None
-    if twice is not None:
-        raise InputError(f"{file}: the question {twice!r} occurs twice: delete one line")
-    return Run(file=file, head=head, rows=tuple(rows))
 
 
 def read_runs(paths: Iterable[Path]) -> list[Run]:
@@ -281,8 +288,9 @@ def _comparable(head: Head) -> dict[str, Any]:
 
 
 def _deciding_fields(head: Head) -> dict[str, Any]:
+    """Return what decides the row of a question: all but which questions, and costs."""
     record = _plain(_head_record(head))
-    del record["index_cost"]
+    del record["index_cost"], record["dataset"]
     return record
 
 

@@ -24,6 +24,7 @@ class Row:
     """The result of one question with one setting."""
 
     question_id: str
+    question_digest: str = ""  # of the question as it was asked; empty in runs of older versions
     label: str  # of the setting
     type: str = ""
     hops: int | None = None
@@ -39,6 +40,7 @@ class Row:
     judge_usage: Usage | None = None  # None where nothing was judged, or judging failed
     judge_error: str = ""
     unparsable: tuple[str, ...] = ()  # metrics for which no reply of the judge could be read
+    recorded_tokens: int = 0  # of prompts and replies that a ledger had, without the judge's
 
     @property
     def is_failed(self) -> bool:

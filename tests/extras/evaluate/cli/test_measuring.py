@@ -106,6 +106,28 @@ def test_a_grid_has_a_row_for_each_combination(clew, dataset):
     assert (found["dense chunks=1"], found["dense chunks=3"]) == (1, 3)
 
 
+def test_a_setting_that_a_grid_has_too_is_measured_once(clew, dataset):
+    options = ("--methods", "clue,bm25", "--grid", "clue.query_updating=true,false", "--json")
+    data = json.loads(clew("eval", dataset, *options).stdout)
+    unchanged, changed = "clue query_updating=True", "clue query_updating=False"
+    assert list(data["methods"]) == [unchanged, "bm25", changed]
+
+
+def test_runs_grow(clew, dataset, tmp_path):
+    """By questions, by answers, and by what is new in the index."""
+    for more in (("--limit", 1), (), ("--answers",)):
+        ask = ("eval", dataset, "--methods", "bm25", "--runs", "runs", *more)
+        result = clew(*ask)
+        assert result.exit_code == 0, result.stderr
+    assert clew(
+        "index", dataset / "corpus.jsonl", "--index", "tiny.clew", "--triples", "cooccurrence"
+    )
+    assert clew("eval", dataset, "--methods", "pagerank", "--runs", "runs").exit_code == 0
+    result = clew("eval", dataset, "--methods", "bm25,pagerank", "--runs", "runs")
+    assert result.exit_code == 0, result.stderr
+    assert clew("eval", "compare", tmp_path / "runs").exit_code == 0
+
+
 def test_plot_draws_the_grid(clew, dataset, tmp_path):
     options = ("--methods", "bm25,dense", "--grid", "clue.depth=1,2", "--plot", "depth.svg")
     result = clew("eval", dataset, *options)

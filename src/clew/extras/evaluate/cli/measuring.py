@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,7 +24,7 @@ from clew.errors import BudgetSpent, InputError, NotAnIndex
 from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from clew.api import Added, Index
     from clew.base.types import CostEstimate, Scalar
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         MeasuredTable,
         OpenIndex,
         PaperColumn,
+        PaperModels,
         PaperRow,
         PaperTable,
     )
@@ -136,47 +138,68 @@ def compare_runs(
     print_report(report, reports, as_json=as_json)
 
 
+paper_options = options.gather_options(
+    [
+        options.several(
+            "--column NAME", "Only this column of the table, such as 'MuSiQue, low'", "chosen"
+        ),
+        options.several(
+            "--row NAME", "Only this row of the table, such as Clue-RAG-1.0", "systems"
+        ),
+        options.path("--corpus PATH", "File or folder of the documents, if not in the data set."),
+        options.path(
+            "--triples FILE", "An LLM's triples for rows that need them: 'clew help triples'."
+        ),
+        options.number("--limit N", "Only the first N questions."),
+        options.number("--sample N", "Only N questions, drawn at random."),
+        options.path("--into FOLDER", "Folder of indexes and runs. [default: papers.clew]"),
+        options.embedder,
+        options.tagger,
+        options.splitter,
+        options.reranker,
+        options.text("--answer-llm SPEC", "LLM that only writes the answers."),
+        options.text("--judge-llm SPEC", "LLM that judges them. [default: that writes them]"),
+        options.number("--concurrency N", "Questions asked at once.", default=1),
+        options.flag("--plan", "Say what it would cost, and stop.", "only_plan"),
+    ],
+    "flags",
+    EvaluationOptions,
+)
+
+
 @click.command("papers")
 @click.argument("name", metavar="[TABLE]", required=False)
 @click.argument("path", metavar="[DATASET]", required=False, type=click.Path(path_type=Path))
-@options.several("--column NAME", "Only this column of the table, such as 'MuSiQue, low'", "chosen")
-@options.several("--row NAME", "Only this row of the table, such as 'Clue-RAG, α = 1'", "systems")
-@options.path("--corpus PATH", "File or folder of the documents, if not in the data set.")
-@options.path("--triples FILE", "An LLM's triples for rows that need them: 'clew help triples'.")
-@options.number("--limit N", "Only the first N questions.")
-@options.number("--sample N", "Only N questions, drawn at random.")
-@options.path("--into FOLDER", "Folder of indexes and runs. [default: papers.clew]", "into")
-@options.text("--judge SPEC", "LLM that judges answers. [default: that of --llm]")
-@options.flag("--plan", "Say what it would cost, and stop.", "only_plan")
-@options.paid_options
+@paper_options
+@options.paid_values
 @options.json
 @click.pass_obj
-def measure_paper(  # noqa: PLR0913 -- one argument for each option
+def measure_paper(
     opener: options.Opener,
     *,
     name: str | None,
     path: Path | None,
-    chosen: tuple[str, ...],
-    systems: tuple[str, ...],
-    corpus: Path | None,
-    triples: Path | None,
-    limit: int | None,
-    sample: int | None,
-    into: Path | None,
-    judge: str | None,
-    only_plan: bool,
-    paid: options.PaidModels,
+    flags: EvaluationOptions,
+    paid: Mapping[str, Any],
     as_json: bool,
 ) -> None:
     """Measure the rows of a paper's TABLE on DATASET, and print them beside the paper's numbers.
 
-    Without arguments the tables are listed, without DATASET the rows of one. Rows that need an LLM
-    are measured with --llm; rows that cannot be measured say why. The cost is printed first. A
-    second run continues the first, and pays for nothing twice.
+    Without arguments the tables are listed, without DATASET the rows of one and the paper's models.
+    Rows that need an LLM are measured with --llm, and their answers are written by --answer-llm if
+    that is named; rows that cannot be measured say why. The cost is printed first. A second run
+    continues the first, also with more questions, rows, columns or models, and pays for nothing
+    twice.
     """
     from clew.extras.evaluate.datasets import load
     from clew.extras.evaluate.labels import load_labelled
-    from clew.extras.evaluate.papers import find_columns, group_by_index, load_tables, measure_table
+    from clew.extras.evaluate.papers import (
+        PaperModels,
+        find_columns,
+        group_by_index,
+        load_tables,
+        measure_table,
+    )
 
     tables = load_tables()
     if name is None:
@@ -184,28 +207,30 @@ def measure_paper(  # noqa: PLR0913 -- one argument for each option
         return
     if name not in tables:
         raise InputError(f"there is no table {name!r}, only {', '.join(tables)}")
-    table = tables[name].choose_rows(systems)
+    table = tables[name].choose_rows(flags.systems)
     if path is None:
         _print_rows(table, as_json=as_json)
         return
-    dataset = load_labelled(path, limit, sample) or load(
-        path, limit=limit, sample=sample, corpus=corpus
+    bought = options.read_paid(**paid, others=(flags.answer_llm, flags.judge_llm))
+    models = PaperModels(
+        llm=bought.llm,
+        answer_llm=flags.answer_llm,
+        judge_llm=flags.judge_llm,
+        triples=flags.triples,
     )
-    columns = find_columns(table, dataset, chosen)
-    folder = (into or Path("papers.clew")) / dataset.name  # of indexes that tables share
-
-    def open_index(place: Path, chunking: Mapping[str, Any]) -> Index:
-        from clew.index.recipe import PAPERS
-        from clew.text.chunking import Chunking
-
-        how = paid.choose_models()
-        how["settings"] = replace(PAPERS, chunking=Chunking(**chunking))
-        return opener(place, **how)
-
-    groups = group_by_index(table, columns, paid.llm, triples)
-    for line in _plan(table, groups, dataset, open_index, folder, paid):
+    dataset = load_labelled(path, flags.limit, flags.sample) or load(
+        path, limit=flags.limit, sample=flags.sample, corpus=flags.corpus
+    )
+    columns = find_columns(table, dataset, flags.chosen)
+    folder = _name_folder(flags, dataset)
+    open_index = _make_opener(opener, flags, bought)
+    groups = group_by_index(table, columns, models)
+    estimate = partial(
+        _estimate, dataset=dataset, open_index=open_index, folder=folder, budget=bought.budget
+    )
+    for line in _plan(table, groups, dataset, estimate, models):
         say(line, err=True)
-    if only_plan:
+    if flags.only_plan:
         return
     with show_count("asking") as on_progress:
         measured = measure_table(
@@ -214,19 +239,45 @@ def measure_paper(  # noqa: PLR0913 -- one argument for each option
             dataset,
             open_index,
             folder,
-            folder / "runs" / name,
-            llm=paid.llm,
-            judge=judge,
-            triples=triples,
-            budget=paid.budget,
+            models=models,
+            concurrency=flags.concurrency,
+            budget=bought.budget,
             on_progress=on_progress,
         )
-    rows = list(_list_rows(table, columns, measured, paid.llm, triples))
-    models = ", ".join(map(one_line, dict.fromkeys(filter(None, measured.models.values()))))
-    here = f"Here: {format_count(len(dataset.questions), 'question')} of {dataset.name}, {models}."
-    words = chain(_describe_cells(table, columns, rows), [here] if models else [])
+    rows = list(_list_rows(table, columns, measured, models))
+    shown = ", ".join(map(one_line, dict.fromkeys(filter(None, measured.models.values()))))
+    here = f"Here: {format_count(len(dataset.questions), 'question')} of {dataset.name}, {shown}."
+    words = chain(_describe_cells(table, columns, rows), [here] if shown else [])
     result = {"table": name, "models": measured.models, "rows": rows}
     print_result(result, words, as_json=as_json)
+
+
+def _name_folder(flags: EvaluationOptions, dataset: Dataset) -> Path:
+    """Return the folder of the indexes of a data set by these models, which tables share."""
+    from clew.extras.evaluate.run_files import safe_name
+
+    named = [each for each in (flags.embedder, flags.tagger, flags.splitter) if each]
+    folder: Path = (flags.into or Path("papers.clew")) / dataset.name
+    return folder / safe_name(" ".join(named)) if named else folder
+
+
+def _make_opener(
+    opener: options.Opener, flags: EvaluationOptions, bought: options.PaidModels
+) -> OpenIndex:
+    """Return a function that opens an index in a folder with some arguments of `Chunking`."""
+
+    def open_index(place: Path, chunking: Mapping[str, Any]) -> Index:
+        from clew.index.recipe import PAPERS
+        from clew.text.chunking import Chunking
+
+        cut = {**chunking, **({"splitter": flags.splitter} if flags.splitter else {})}
+        specs = replace(
+            bought.name_models(flags.reranker), embedder=flags.embedder, tagger=flags.tagger
+        )
+        settings = replace(PAPERS, chunking=Chunking(**cut))
+        return opener(place, specs=specs, prices=bought.prices, settings=settings)
+
+    return open_index
 
 
 class EvaluationGroup(GroupedCommand):
@@ -292,7 +343,7 @@ def run_evaluation(
     shown = () if flags.plot is None else _choose_plotted(flags.plot, flags.metrics, have, protocol)
     place = flags.into or Path(f"{dataset.name}.clew")
     with opener(place, **bought.choose_models(flags.reranker)) as index:
-        check_before(index, dataset, protocol, folder=flags.runs, budget=bought.budget)
+        check_before(index, protocol, bought.budget)
         added = _update_index(index, dataset, bought.budget)
         with show_count("asking") as tell:
             report = measure(
@@ -428,7 +479,9 @@ def build_protocol(flags: EvaluationOptions, seed: int) -> Protocol:
         exact=flags.exact,
     )
     check_protocol(protocol)
-    return protocol
+    # Of a method that is also a value of a grid, the row of the grid stands in its place.
+    distinct = {protocol.build(each): each for each in protocol.settings}
+    return replace(protocol, settings=tuple(distinct.values()))
 
 
 def check_given(
@@ -485,33 +538,34 @@ def _parse_cuts(ks: str) -> tuple[int, ...]:
 
 
 def _print_tables(tables: Mapping[str, PaperTable], *, as_json: bool) -> None:
-    """Print a line for each table, and how many of the paper's rows it has."""
+    """Print a line for each table."""
     about, lines = [], []
     for name, table in tables.items():
-        n_rows = sum(not row.added for row in table.rows)
         head = {"name": name, "title": table.title, "address": table.address}
-        about.append({**head, "rows": n_rows, "of": table.size})
-        lines.append([*head.values(), f"{n_rows} of {table.size} rows"])
+        about.append({**head, "rows": len(table.rows)})
+        lines.append([*head.values(), format_count(len(table.rows), "row")])
     print_result(about, align_columns(lines, len(lines[0])), as_json=as_json)
 
 
 def _print_rows(table: PaperTable, *, as_json: bool) -> None:
-    """Print a line for each row of a table."""
+    """Print a line for each row of a table, and the paper's models as options."""
     from clew.extras.evaluate.papers import describe_rows
 
     about = list(describe_rows(table))
-    heads = ["row", "measured by", "paper's numbers", "an LLM extracts"]
+    heads = ["row", "measured by", "needs"]
     lines = align_columns([heads, *([*each.values()] for each in about)], len(heads))
-    print_result(about, chain(lines, ["", f"{table.setup}."]), as_json=as_json)
+    named = " ".join(f"--{name} {spec}" for name, spec in table.models.items())
+    end = ["", f"{table.setup}.", f"With the paper's models: {named}", "Columns:"]
+    columns = (f"  {column.name}" for column in table.columns)
+    print_result(about, chain(lines, end, columns), as_json=as_json)
 
 
 def _plan(
     table: PaperTable,
     groups: Mapping[IndexRecipe, Sequence[PaperRow]],
     dataset: Dataset,
-    open_index: OpenIndex,
-    folder: Path,
-    paid: options.PaidModels,
+    estimate: Callable[[IndexRecipe], CostEstimate],
+    models: PaperModels,
 ) -> Iterator[str]:
     """Yield what will be measured, by which indexes, and what an LLM will be asked for."""
     n_rows = len({row.name for rows in groups.values() for row in rows})
@@ -525,7 +579,7 @@ def _plan(
         names = ", ".join(row.name for row in rows)
         yield f"  {one_line(recipe.folder)}: {one_line(names)}"
         if recipe.paid is not None:
-            cost = _estimate(recipe, dataset, open_index, folder, paid)
+            cost = estimate(recipe)
             yield f"    {_describe_cost([cost])}"
             costs.setdefault(recipe.paid, []).append(cost)
     if costs:
@@ -534,7 +588,7 @@ def _plan(
             f"  all indexes: {_describe_cost(whole)}, as each uses what was paid for another,"
             " and a prompt that is not full for each"
         )
-    if paid.llm is not None and groups:
+    if models.reader is not None and groups:
         n_answers = len(dataset.questions) * sum(map(len, groups.values()))
         yield (
             f"  {format_count(n_answers, 'answer')} of at most {table.context_tokens:,} tokens of "
@@ -547,16 +601,17 @@ def _estimate(
     dataset: Dataset,
     open_index: OpenIndex,
     folder: Path,
-    paid: options.PaidModels,
+    budget: Budget | None,
 ) -> CostEstimate:
     """Return the estimated cost of an index's extraction."""
     wanted = dict(recipe.extraction)
-    planned: dict[str, Any] = {name: wanted[name] for name in ("entities",) if name in wanted}
-    if wanted.get("core", 1) != 1:
-        planned["core"] = wanted["core"]
+    shares = {name: wanted.pop(name) for name in ("units", "triples", "core") if name in wanted}
+    planned: dict[str, Any] = {name: v for name, v in wanted.items() if name.startswith("entit")}
+    if shares.get("core", 1) != 1:
+        planned["core"] = shares["core"]
     with open_index(folder / recipe.folder, dict(recipe.chunking)) as index:
-        plan = index.plan(dataset.corpus, budget=paid.budget, **planned)
-    return next(each for each in plan.estimates if wanted.items() <= each.options.items())
+        plan = index.plan(dataset.corpus, budget=budget, **planned)
+    return next(each for each in plan.estimates if shares.items() <= each.options.items())
 
 
 def _describe_cost(costs: Sequence[CostEstimate]) -> str:
@@ -571,67 +626,48 @@ def _describe_cost(costs: Sequence[CostEstimate]) -> str:
 
 
 def _list_rows(
-    table: PaperTable,
-    columns: Sequence[PaperColumn],
-    measured: MeasuredTable,
-    llm: str | None,
-    triples: Path | None,
+    table: PaperTable, columns: Sequence[PaperColumn], measured: MeasuredTable, models: PaperModels
 ) -> Iterator[dict[str, object]]:
     """Yield each row as plain data: printed and measured by column and metric, or why not."""
-    from clew.extras.evaluate.papers import OWN, explain_missing
+    from clew.extras.evaluate.papers import OWN
 
     for row in table.rows:
         numbers = {}
-        for place, column in enumerate(table.columns):
-            if column in columns:
-                metrics = (*table.metrics_of(column), OWN)
-                here = measured.cells.get((row.name, column.name), (None,) * len(metrics))
-                there = (*row.printed[place], None) if row.printed else (None,) * len(metrics)
-                numbers[column.name] = {
-                    metric: {"printed": printed, "measured": value}
-                    for metric, printed, value in zip(metrics, there, here, strict=True)
-                }
-        missing = explain_missing(row, llm, triples)
-        yield {
-            "row": row.name,
-            "method": row.method,
-            "known": bool(row.printed),
-            "added": row.added,
-            "missing": missing,
-            "columns": numbers,
-        }
+        for column in columns:
+            here = measured.cells.get((row.name, column.name), {})
+            there = dict(zip(table.metrics_of(column), table.get_printed(row, column), strict=True))
+            numbers[column.name] = {
+                metric: {"printed": there.get(metric), "measured": here.get(metric)}
+                for metric in dict.fromkeys((*there, *OWN))
+            }
+        missing = models.explain_missing(row)
+        yield {"row": row.name, "method": row.method, "missing": missing, "columns": numbers}
 
 
 def _describe_cells(
     table: PaperTable, columns: Sequence[PaperColumn], rows: Sequence[Mapping[str, Any]]
 ) -> Iterator[str]:
     """Yield a block for each column: its published and measured values."""
-    from clew.extras.evaluate.papers import OWN
+    from clew.extras.evaluate.papers import OWN, format_value
 
     for column in columns:
         metrics = table.metrics_of(column)
+        own = [metric for metric in OWN if metric not in metrics]
         head = [column.name, *(word for metric in metrics for word in (metric, "here"))]
-        lines = [[*head, f"{OWN} here"]]
+        lines = [[*head, *(f"{metric} here" for metric in own)]]
         for row in rows:
             numbers = row["columns"][column.name]
-            line = [f"{row['row']} *" if row["added"] else row["row"]]
+            line = [row["row"]]
             for metric in metrics:
-                line += [_format(table, numbers[metric][key]) for key in ("printed", "measured")]
-            value = numbers[OWN]["measured"]
-            lines.append([*line, "-" if value is None else f"{value:.3f}"])
+                pair = numbers[metric]
+                line += [format_value(table, metric, pair[key]) for key in ("printed", "measured")]
+            line += [format_value(table, metric, numbers[metric]["measured"]) for metric in own]
+            lines.append(line)
         yield from align_columns(lines)
         yield ""
     for reason in dict.fromkeys(row["missing"] for row in rows if row["missing"]):
         names = ", ".join(row["row"] for row in rows if row["missing"] == reason)
         yield f"{names}: {reason}."
-    unknown = [row["row"] for row in rows if not row["known"] and not row["added"]]
-    if unknown:
-        yield f"{', '.join(unknown)}: the paper's numbers are not known to us."
-    if any(row["added"] for row in rows):
-        yield "*: such tables have it; not known to be a row of this one."
     yield f"Printed: {table.setup} ({table.address})."
+    yield "Dollars here, and tokens of indexes, leave out what was paid for in another row."
     yield "Other questions, passages and models than the paper's: only the order of rows compares."
-
-
-def _format(table: PaperTable, value: float | None) -> str:
-    return "-" if value is None else f"{value:.{2 if table.scale > 1 else 3}f}"

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from clew.base.types import Document
 from clew.extras.evaluate.metrics import distinct
@@ -21,6 +21,11 @@ class DatasetQuestion:
     hops: int | None = None
     split: str | None = None
     evidence: tuple[str, ...] = ()  # what a full context says, in other words; empty: not measured
+
+    @property
+    def digest(self) -> str:
+        """A hash of the question and what is known of its answer, 16 hexadecimal digits."""
+        return hashlib.sha256(json.dumps(asdict(self)).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
