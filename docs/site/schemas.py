@@ -23,7 +23,6 @@ from clew.extras.wire.about import MethodView
 from clew.index.adding import AddReport
 from clew.index.extract import ExtractionReport
 from clew.index.graph import GraphImport
-from clew.index.repair import Repaired
 from clew.index.store.backup import Backup
 from clew.index.store.check import Damage
 
@@ -81,7 +80,6 @@ class _Split(_Index):
 @dataclass
 class _Checked(_Index):
     damages: list[Damage]
-    repaired: Repaired | None
 
 
 @dataclass

@@ -11,7 +11,7 @@ from clew.errors import InputError
 from clew.index.choose import NOTE, Wanted
 from clew.index.extract import ExtractionCorpus
 from clew.index.layers.extractions import ChunkExtraction, build_graph_batch
-from clew.index.store import opening, segments
+from clew.index.store import opening
 from clew.models.extractors.cooccurrence import Cooccurrence
 from clew.testing import models, small_documents
 
@@ -82,16 +82,3 @@ def test_other_triples_are_asked_for_once(index, triples, new):
     assert sources(index) == {"parse": n_chunks, new: 1}
     index.add(clew.Document(id="newer", text="Mira Toll crossed the Analog Sea."))
     assert sources(index) == {"parse": n_chunks, new: 2}
-
-
-def test_a_repair_names_the_documents_whose_triples_are_gone(folder):
-    largest = max((folder / "segments").iterdir(), key=lambda path: path.stat().st_size)
-    vector = bytes(segments.open_segment(largest)["sentence.vectors"][1].data)
-    damaged = bytearray(largest.read_bytes())
-    damaged[damaged.index(vector)] ^= 1
-    largest.write_bytes(damaged)
-    with clew.open(folder, models=MODELS) as index:
-        assert index.repair().without_triples == sorted(each.id for each in small_documents())
-        assert index.check() == []
-        with pytest.raises(InputError, match="no longer extracts"):
-            index.add(NEW)

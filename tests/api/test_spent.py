@@ -1,11 +1,11 @@
 """What an index cost since it was made, and what another LLM than its own does with it."""
 
-import sqlite3
 from contextlib import closing
 
 import pytest
 
 from clew.api import open_index
+from clew.base.runtime import sqlite
 from clew.base.types import Document
 from clew.errors import EndpointError, InputError
 from clew.models.budget import Budget
@@ -134,9 +134,8 @@ def test_without_its_record_the_cost_is_unknown(folder):
 def test_a_ledger_of_before_takes_the_cost(folder):
     with open_index(folder, models=models(llm=ScriptedChat(calls))) as index:
         index.add([document("a")], triples="llm")
-    with closing(sqlite3.connect(folder / "calls.sqlite")) as database:
+    with closing(sqlite.connect(folder / "calls.sqlite", wait=1)) as database:
         database.execute("DROP TABLE cost")
-        database.commit()
     chat = ScriptedChat(calls)
     with open_index(folder, models=models(llm=chat)) as index:
         assert index.spent() is None

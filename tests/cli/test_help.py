@@ -50,7 +50,7 @@ COMMANDS = {
     "methods": "--json",
     "remove": "--where --dry-run --index --json",
     "compact": "--index --json",
-    "check": "--repair --index --json",
+    "check": "--index --json",
     "backup": "--index --json",
     "restore": "--into --json",
     "split": "--index --json",

@@ -60,9 +60,10 @@ import sys
 from pathlib import Path
 import apsw
 from clew.base.runtime import sqlite
+connection = sqlite.connect(Path(sys.argv[1]), wait=0.0)
 try:
-    with sqlite.lock_database(Path(sys.argv[1]), wait=0.0):
-        print("had alone")
+    connection.execute("PRAGMA journal_mode = DELETE")  # which takes the file alone
+    print("had alone")
 except apsw.BusyError:
     print("busy")
 """

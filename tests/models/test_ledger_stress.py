@@ -6,18 +6,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 
-import apsw
 import pytest
 
 from clew.base.runtime import sqlite
-from clew.errors import StoreError
 from clew.models.ledger import Ledger
-from tests.models.recording import acknowledged_in, locked_elsewhere, record_for, reply, request
+from tests.models.recording import acknowledged_in, locked_elsewhere, reply, request
 
 RECORDING = Path(__file__).with_name("recording.py")
 THREADS = 4
@@ -33,75 +29,10 @@ def test_opening_a_file_again_keeps_its_locks(tmp_path):
         assert sqlite.rows(reading, "SELECT count(*) FROM call") == [(1,)]
         ledger.record(request(1), reply(1))
         assert ledger.recall(request(1)) == reply(1)
-        assert sqlite.is_made_by(ledger.path, 0x436C654C)
+        assert sqlite.read_header(ledger.path)
         assert locked_elsewhere(ledger.path) == "busy"
         assert sqlite.rows(reading, "SELECT count(*) FROM call") == [(1,)]
     assert locked_elsewhere(ledger.path) == "had alone"
-
-
-def damaged_ledger(path):
-    """Record 300 replies, and damage a page in the middle of the file."""
-    for number in range(300):
-        Ledger(path).record(request(number), reply(number))
-    with path.open("r+b") as file:
-        file.seek(path.stat().st_size // 2)
-        file.write(b"damaged")
-    return path
-
-
-def test_threads_record_while_others_mend(tmp_path):
-    """A file that is damaged again and again under its users loses what was in the damaged page."""
-    path = damaged_ledger(tmp_path / "calls.sqlite")
-    with ThreadPoolExecutor(3) as threads:
-        recorded = partial(record_for, path, tmp_path / "acknowledged", n_threads=2, seconds=0.5)
-        list(threads.map(lambda seed: recorded(seed=seed), range(3)))
-    written = acknowledged_in(tmp_path)
-    assert written
-    assert lost(path, written) == []
-    assert 0 < len(lost(path, range(300))) < 100
-    names = sorted(each.name for each in tmp_path.iterdir())
-    assert names == ["acknowledged", "calls.sqlite", "calls.sqlite.damaged"]
-
-
-def test_a_mending_that_is_killed_is_gone_on_with(tmp_path, monkeypatch):
-    """Half of the file was written over: the next use writes all of it."""
-    path = damaged_ledger(tmp_path / "calls.sqlite")
-    whole = sqlite.copy_in
-
-    def killed(source, file):
-        file.xWrite(source.read_bytes()[: source.stat().st_size // 3], 0)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(sqlite, "copy_in", killed)
-    with pytest.raises(KeyboardInterrupt):
-        Ledger(path).totals()
-    monkeypatch.setattr(sqlite, "copy_in", whole)
-    assert 0 < len(lost(path, range(300))) < 100
-    assert not path.with_name("calls.sqlite.mended").exists()
-
-
-def test_an_error_of_the_disk_is_not_told_as_a_full_one(tmp_path, monkeypatch):
-    """A page that could not be read says so: no held space is given up, and nothing stops."""
-    ledger = Ledger(tmp_path / "calls.sqlite")
-    ledger.record(request(0), reply(0))
-
-    def failing(*_, **__):
-        raise apsw.exception_for(apsw.SQLITE_IOERR_SHORT_READ)
-
-    with ledger.room():
-        with monkeypatch.context() as patch:
-            patch.setattr(sqlite, "rows", failing)
-            with pytest.raises(StoreError, match="cannot be used"):
-                ledger.recall(request(0))
-        ledger.check_room()
-        assert ledger.recall(request(0)) == reply(0)
-
-
-@pytest.mark.parametrize("code", [apsw.SQLITE_FULL, apsw.SQLITE_IOERR_SHMSIZE])
-def test_errors_of_a_full_disk(code):
-    """These are gone once there is space."""
-    assert sqlite.is_full(apsw.exception_for(code))
-    assert not sqlite.is_full(apsw.exception_for(apsw.SQLITE_IOERR_READ))
 
 
 def lost(path, numbers):

@@ -26,7 +26,6 @@ def test_names_of_other_machines():
         ("FILE://localhost/a", Path("/a")),
         ("https://x.example/a#b", inputs.Page("https://x.example/a")),
         ("ftp://x.example/a", inputs.Remote("ftp://x.example/a")),
-        ("git+a/b@main", inputs.Remote("git+a/b@main")),
     ],
 )
 def test_what_a_name_means(given, found):

@@ -176,7 +176,7 @@ class Adding(OpenIndex):
                 extracted = extract.ExtractionReport()
                 with meter.stage("extract"):
                     if not report.stopped:
-                        extracted = self._extract(store, wanted, options, run, progress, opened)
+                        extracted = self._extract(store, wanted, options, run, progress)
             finally:
                 progress.stage = "finishing"
                 self._finish_write(store, run)
@@ -249,13 +249,7 @@ class Adding(OpenIndex):
         self.reach_llm(llm)
 
     def _extract(
-        self,
-        store: Store,
-        wanted: Wanted,
-        options: AddOptions,
-        run: ModelRun,
-        progress: Progress,
-        workers: Workers | None,
+        self, store: Store, wanted: Wanted, options: AddOptions, run: ModelRun, progress: Progress
     ) -> ExtractionReport:
         from clew.index.extract import run_extractions
 
@@ -268,11 +262,6 @@ class Adding(OpenIndex):
 
         models, llm = self.models, cast("RecordedLLM", self.models.llm)
         rules = loading.load_extractor(wanted.triples, self.models.tagger)
-        if workers is not None:
-            from clew.index.spread import SpreadExtractor, spread_embedder
-
-            models = replace(models, embedder=spread_embedder(models.embedder, workers))
-            rules = rules and SpreadExtractor(rules, workers)
 
         def run_with(llm: LLM | None, again: bool) -> ExtractionReport:  # noqa: FBT001
             return run_extractions(

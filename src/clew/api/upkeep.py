@@ -1,4 +1,4 @@
-"""Maintain an index: aliases, checks, repair, compaction, backups, costs."""
+"""Maintain an index: aliases, checks, compaction, backups, costs."""
 
 from __future__ import annotations
 
@@ -13,14 +13,10 @@ from typing import TYPE_CHECKING, Any
 from clew.api.opened import OpenIndex, checked, one_at_a_time
 from clew.base.types import Usage, VocabularyEntry
 from clew.errors import AlreadyExists, InputError, StoreError
-from clew.index.store import opening, paid
-from clew.models import loading
-from clew.models.bound import bind_models
-from clew.models.run import ModelRun
+from clew.index.store import opening
 from clew.text.keys import name_key
 
 if TYPE_CHECKING:
-    from clew.index.repair import Repaired
     from clew.index.store.backup import Backup
     from clew.index.store.check import Damage
     from clew.models.ledger import Cost
@@ -190,48 +186,6 @@ class Upkeep(OpenIndex):
 
         return opening.damages(self.folder, hash_content)
 
-    @one_at_a_time
-    def repair(self) -> Repaired:
-        """Rebuild a damaged index from its stored texts.
-
-        All documents are indexed again. What an LLM made of chunks comes back from its recorded
-        replies; no LLM is asked. Documents whose texts are damaged are read from their files again.
-        What has no file, such as subjects of imported graphs, or triples that came from one cannot
-        be made anew: the result names it, and says whether there may be more. Of what was paid for,
-        what can be read is kept. Raises DamagedIndex where not even the settings can be read.
-        """
-        from clew.index import repair
-        from clew.index.choose import read_requested
-        from clew.index.store.embedded import EmbeddedStore
-
-        damages = [each for each in self.check() if not each.is_cached]
-        run, done = ModelRun(), repair.Repaired()
-        place = opening.address_of(self.folder)
-        if place is not None:
-            if damages:
-                raise InputError(place.explain_repair())
-            return done
-        mended = paid.mend(self.folder, {each.file for each in damages if each.is_paid})
-        if not all(each.is_paid for each in damages):
-            self.close()
-            self._store = damaged = EmbeddedStore.open_damaged(self.folder)
-            self._check_embedder()
-            models = bind_models(self.models, run)
-            done = repair.rebuild_index(self.folder, damaged, models, run.meter)
-            self.close()
-        store = self._open_store()
-        with self._bill("add", store, run):
-            if mended:
-                paid.forget_missing(store, self.folder)
-            if store.note(repair.NOTE):
-                wanted = read_requested(store)
-                rules = loading.load_extractor(wanted.triples, self.models.tagger)
-                with run.meter.stage("extract"):
-                    models = bind_models(self.models, run)
-                    repair.recall_extractions(store, models, ledger=self._ledger, rules=rules)
-                self._finish_write(store, run)
-        return replace(done, paid=mended)
-
     @checked
     def backup(self, path: str | Path) -> Backup:
         """Back up the newest generation to a .tar.gz or .tar archive, without blocking writers.
@@ -294,6 +248,6 @@ def restore(source: str | Path, folder: str | Path) -> Backup:
                 continue  # as it was when the backup was made
             raise InputError(
                 f"{source} holds a damaged index ({each.file}: {each.what}): so it was when the"
-                f" backup was made; use another backup, or repair it with 'clew check --repair'"
+                f" backup was made; use another backup"
             )
     return report

@@ -86,8 +86,8 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
     """Read files and folders into an index, or bring it up to date.
 
     A PATH is a file or a folder, - for standard input, or with --web a web address. It may also be
-    git+REPOSITORY, a database whose rows --sql chooses, and with --web s3://BUCKET/FOLDER and the
-    like, or sitemap+https://SITE: 'clew help documents' has them all.
+    a database whose rows --sql chooses, and with --web s3://BUCKET/FOLDER and the like, or
+    sitemap+https://SITE: 'clew help documents' has them all.
 
     What is there already and did not change costs nothing; a document that changed is replaced.
     Text, Markdown, HTML, JSON, JSON Lines, CSV and TSV are read as they are; PDF and Parquet

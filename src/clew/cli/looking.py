@@ -23,7 +23,6 @@ from clew.text.quantities import format_count
 if TYPE_CHECKING:
     from clew.api import Index
     from clew.base.types import Changes, DocumentChange, IndexState, Theme, VocabularyEntry
-    from clew.index.repair import Repaired
     from clew.index.store.check import Damage
 
 _MOST_DOCUMENTS, _MOST_PROPOSALS, _MOST_THEMES = 20, 50, 20  # in the text form
@@ -90,10 +89,10 @@ def export_graph(
 ) -> None:
     """Write the graph of an index to FILE.
 
-    FILE ends with .graphml, .json (node-link), .jsonl, .tsv, .parquet, .cypher or .zip (Neo4j's
-    CSV). 'clew import' reads .graphml, .jsonl, .tsv and .parquet. An existing FILE is replaced.
-    Without triples, .graphml and .json contain names that share a sentence; the other formats need
-    triples, which 'clew index PATH --triples cooccurrence' extracts without an LLM.
+    FILE ends with .graphml, .json (node-link), .jsonl, .tsv, .parquet or .cypher (Neo4j). 'clew
+    import' reads .graphml, .jsonl, .tsv and .parquet. An existing FILE is replaced. Without
+    triples, .graphml and .json contain names that share a sentence; the other formats need triples,
+    which 'clew index PATH --triples cooccurrence' extracts without an LLM.
     """
     with opener(folder) as index:
         exported = index.export(file, where=options.join_filters(filters), **exporting)
@@ -107,30 +106,24 @@ def export_graph(
 
 @click.command("check", cls=GroupedCommand)
 @options.index()
-@options.flag("--repair", "Rebuild a damaged index from its stored texts.")
 @options.json
 @click.pass_obj
-def check_index(opener: options.Opener, folder: Path, *, repair: bool, as_json: bool) -> None:
+def check_index(opener: options.Opener, folder: Path, *, as_json: bool) -> None:
     """Verify every byte of an index, and list damage and the affected documents.
 
     Every file has checksums, including recorded replies and paid vectors. Damaged cached arrays are
-    dropped, and computed again by the next question. With --repair all documents are indexed
-    again from the texts in the index, and those whose text is damaged from their files. LLM
-    extractions are restored from recorded replies. The exit status is 1 if any damage remains.
+    dropped, and computed again by the next question. The exit status is 1 for any other damage.
     """
     with opener(folder) as index:
         damages = index.check()
-        is_sound = all(each.is_cached for each in damages)
-        done = index.repair() if repair else None  # one that was killed goes on
-    done = None if is_sound else done
-    value = {"index": options.index_name(folder), "damages": damages, "repaired": done}
-    print_result(value, _describe_damage(damages, folder, done), as_json=as_json)
-    if not is_sound and (done is None or done.lost or done.without_triples or done.is_unsure):
+    value = {"index": options.index_name(folder), "damages": damages}
+    print_result(value, _describe_damage(damages, folder), as_json=as_json)
+    if not all(each.is_cached for each in damages):
         sys.exit(1)
 
 
-def _describe_damage(found: Sequence[Damage], folder: Path, done: Repaired | None) -> Iterator[str]:
-    """Yield the damage, and what was repaired or how to repair it."""
+def _describe_damage(found: Sequence[Damage], folder: Path) -> Iterator[str]:
+    """Yield the damage, and what can be done about it."""
     if not found:
         yield f"{options.display_name(folder)}: every byte is as it was written."
     for each in found:
@@ -138,35 +131,11 @@ def _describe_damage(found: Sequence[Damage], folder: Path, done: Repaired | Non
         if each.is_cached:
             yield "  dropped: it will be computed again"
         yield from _list_documents(each.documents)
-    if done is not None:
-        yield from _describe_repair(done)
-        return
-    if any(each.is_paid for each in found):
-        yield "'clew check --repair' keeps what can be read of what was paid for."
     if not all(each.is_cached or each.is_paid for each in found):
         yield (
-            "'clew check --repair' indexes all documents again, from the texts that the index "
-            "holds; or restore the folder from a copy."
+            "Restore the index from a backup, or index its documents into a new folder, where its "
+            "calls.sqlite and embeddings.sqlite, copied first, keep what was paid for."
         )
-
-
-def _describe_repair(done: Repaired) -> Iterator[str]:
-    n = format_count(len(done.documents), "document")
-    yield f"Repaired: {n} indexed again from the texts that the index holds."
-    if done.reread:
-        n = format_count(len(done.reread), "document")
-        yield f"The texts of {n} were lost, and are read again from their files."
-    for name in done.paid:
-        yield f"{name} has what could be read of it; the rest is paid for again when it is needed."
-    for what, names in (
-        ("Gone, to be indexed or imported again:", done.lost),
-        ("Without their triples, to be imported or extracted again:", done.without_triples),
-    ):
-        if names:
-            yield what
-            yield from _list_documents(names)
-    if done.is_unsure:
-        yield "More may be gone than can be named: index again what the index was made of."
 
 
 def _list_documents(names: Sequence[str]) -> Iterator[str]:

@@ -125,7 +125,7 @@ class Program(click.Group):
 
 # By the names of the options' values. A command has the headings that it has options for.
 HEADINGS: Mapping[str, str] = {
-    "Where the index is": "folder into shards part home repair",
+    "Where the index is": "folder into shards part home",
     "What is read": "file",
     "Which rows and columns": "",
     "How it is cut and embedded": "chunk_size chunk_overlap subchunk_depth splitter "

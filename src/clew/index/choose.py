@@ -11,7 +11,7 @@ graph are no texts, and are never considered.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
@@ -401,21 +401,6 @@ class ReplyMemory:
             self.ledger.keep(dict(zip(self._make_keys(kind, texts), parts, strict=True)))
             if NOTHING in parts:
                 self.ledger.mark_failed([Request(self.model, prompt)])
-
-    def list_others(self, kind: str) -> list[ReplyMemory]:
-        """Return the recorded replies of other models, the most complete first.
-
-        They are of other models, or came with fewer gleanings.
-        """
-        if self.ledger is None:
-            return []
-        n = self.count_gleanings(kind)
-        return [
-            replace(each, model=model)
-            for each in (replace(self, gleanings=fewer) for fewer in range(n, -1, -1))
-            for model in self.ledger.models(each.stored_version(kind))
-            if (model, each.gleanings) != (self.model, n)
-        ]
 
     def prompt_version(self, kind: str) -> str:
         """Return the version of the extraction prompt of a kind."""

@@ -357,16 +357,10 @@ def get_task(corpus: ReadChunks, kind: str) -> Task:
 
 
 def extract_by_llm(
-    corpus: ExtractionCorpus,
-    llm: LLM | None,
-    task: Task,
-    memory: ReplyMemory,
-    among: frozenset[int] | None = None,
+    corpus: ExtractionCorpus, llm: LLM | None, task: Task, memory: ReplyMemory
 ) -> None:
-    """Extract from queued packs, optionally of the rows `among`, until the budget is spent."""
+    """Extract from queued packs until the budget is spent."""
     packs = memory.split_packs(corpus.read_packs(task.kind))
-    if among is not None:
-        packs = [pack for pack in packs if among.issuperset(pack)]
     done, total, ready = corpus.done, sum(map(len, packs)), 0
     done.bare = corpus.form.is_closed
     for begin in range(0, len(packs), _PROMPTS_AT_ONCE):

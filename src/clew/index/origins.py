@@ -196,13 +196,6 @@ def _possible_places(file_id: str, folders: Mapping[str, Path]) -> list[str]:
     ]
 
 
-def find_files(document_id: str, roots: Mapping[str, Path]) -> list[Path]:
-    """Return the existing files from which a document may have been read."""
-    ids = dict.fromkeys((document_id, _LINE.sub("", document_id)))
-    places = (Path(place) for each in ids for place in _possible_places(each, roots))
-    return [place for place in places if place.is_file()]
-
-
 def _is_missing(path: str, *, or_empty: bool = False) -> bool:
     """Check whether a file certainly does not exist, rather than being inaccessible or renamed."""
     if _UNWRITABLE in path:

@@ -59,21 +59,6 @@ def _unbind(model: M) -> M:
 
 
 @dataclass(frozen=True, slots=True)
-class WrappedEmbedder:
-    """An embedder that wraps another one, with its name and dimension."""
-
-    inner: Embedder
-
-    @property
-    def name(self) -> str:
-        return self.inner.name
-
-    @property
-    def dimension(self) -> int:
-        return self.inner.dimension
-
-
-@dataclass(frozen=True, slots=True)
 class _Bound:
     inner: Any
     run: ModelRun

@@ -13,15 +13,7 @@ from clew.errors import StoreError
 from clew.models import Embedder, Kind, is_paid, is_priced
 from clew.models.prices import FREE, Price
 from clew.models.run import ModelRun, call_model
-from clew.models.sqlite import (
-    Keep,
-    Place,
-    copy_rows,
-    digest_parts,
-    mending,
-    paid_file,
-    rows_of_keys,
-)
+from clew.models.sqlite import Keep, Place, copy_rows, digest_parts, paid_file, rows_of_keys
 
 _KIND = "vector cache"
 APPLICATION_ID = 0x436C6577  # "Clew" in the header of the file
@@ -55,7 +47,6 @@ class CachedEmbedder:
         return self._embedder.name
 
     @property
-    @mending
     def dimension(self) -> int:
         """Return the dimension of the stored vectors, without loading a model."""
         stored = self._known_dimension()
@@ -107,7 +98,6 @@ class CachedEmbedder:
         new = [text for key, text in by_key.items() if key not in stored]
         return self._embedder.unpaid(new, kind=kind)
 
-    @mending
     def dimension_texts(self) -> Sequence[str]:
         is_known = self._file.exists() and self._known_dimension() is not None
         return [] if is_known or not is_priced(self._embedder) else self._embedder.dimension_texts()
@@ -126,19 +116,15 @@ class CachedEmbedder:
             received = (_append_checksum(row.tobytes(), form) for row in data)
             of_rows = keys[first : first + len(rows)]
             self._save(dict(zip(of_rows, received, strict=True)), rows.shape[1])
-            if is_paid(self._embedder):
-                self._file.check_room()  # else what comes next could not be kept
 
         if is_paid(self._embedder):
-            with self._file.room():
-                call_model(run, self._embedder.embed, texts, kind=kind, keep=keep)
+            call_model(run, self._embedder.embed, texts, kind=kind, keep=keep)
         else:
             keep(0, call_model(run, self._embedder.embed, texts, kind=kind))
 
     def _key(self, kind: Kind, text: str) -> bytes:
         return _key(self.name, _EXACT if self._exact and kind == "document" else kind, text)
 
-    @mending
     def _load(self, keys: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:
         """Return the cached vectors of some keys, without damaged ones."""
         if not keys:
@@ -151,7 +137,6 @@ class CachedEmbedder:
                 database.executemany("DELETE FROM vectors WHERE key = ?", damaged)
         return {key: vector for key, vector in vectors.items() if vector is not None}
 
-    @mending
     def _save(self, vectors: Mapping[bytes, bytes], d: int) -> None:
         with self._file.writing() as database:
             rows = vectors.items()
@@ -169,16 +154,6 @@ def faults(path: Path) -> list[str]:
     with file.open() as database:
         n = len(_find_damaged(database))
     return [f"{n} of its vectors are not what was written"] if n else []
-
-
-def mend(path: Path) -> None:
-    """Salvage a damaged file of vectors; lost ones will be paid for again."""
-    file = paid_file(path, _KIND, APPLICATION_ID, _TABLES)
-    if file.faults():
-        file.mend()
-    with file.writing() as database:
-        damaged = [(key,) for key in _find_damaged(database)]
-        database.executemany("DELETE FROM vectors WHERE key = ?", damaged)
 
 
 def copy(source: Place, target: Place, keep: Keep) -> None:

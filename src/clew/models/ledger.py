@@ -10,24 +10,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from clew.base.runtime import sqlite
-from clew.base.runtime.sqlite import Connection
 from clew.base.types import Usage
 from clew.models import Prompt, Turn
-from clew.models.sqlite import (
-    Keep,
-    Place,
-    copy_rows,
-    digest_parts,
-    mending,
-    paid_file,
-    rows_of_keys,
-)
+from clew.models.sqlite import Keep, Place, copy_rows, digest_parts, paid_file, rows_of_keys
 
 _KIND = "ledger"
 APPLICATION_ID = 0x436C654C  # "CleL" in the header of the file
@@ -120,20 +110,7 @@ class Ledger:
 
     def faults(self) -> list[str]:
         """Return the damage, none if the ledger is missing."""
-        damages = self._file.faults()
-        if damages or self._file.is_blank():
-            return damages
-        with self._file.open() as database:
-            n = sum(len(keys) for keys in _find_damaged(database).values())
-        return [f"{n} of its texts are not what was written"] if n else []
-
-    def mend(self) -> None:
-        """Salvage a damaged ledger; lost replies will be paid for again."""
-        if self._file.faults():
-            self._file.mend()
-        with self._file.writing() as database:
-            for table, keys in _find_damaged(database).items():
-                database.executemany(f"DELETE FROM {table} WHERE key = ?", keys)  # noqa: S608 -- a name of ours
+        return self._file.faults()
 
     def copy(self, place: Place, keep: Keep) -> None:
         """Copy the replies, and the extractions with selected keys, to another ledger."""
@@ -147,33 +124,16 @@ class Ledger:
         with self._file.open() as database:
             return [(model, version) for model, version in sqlite.rows(database, question)]
 
-    def room(self) -> AbstractContextManager[None]:
-        """Reserve disk space for the replies of pending requests.
-
-        Raises StoreError where there is none.
-        """
-        return self._file.room()
-
-    def check_room(self) -> None:
-        """Raise StoreError if the reserved space was used up, so that a reply could be lost."""
-        self._file.check_room()
-
     # -- calls --------------------------------------------------------------------------------
 
-    @mending
     def recall(self, request: Request) -> Turn | None:
         """Return the recorded reply to a request, or None."""
         question = """SELECT text, fault, prompt_tokens, completion_tokens, cost_usd, seconds, calls
             FROM call WHERE key = ?"""
         with self._file.open() as database:
-            for row in sqlite.rows(database, question, [request.key()]):
-                turn = Turn(*row)
-                if not _is_damaged(turn.text):
-                    return turn
-                database.execute("DELETE FROM call WHERE key = ?", [request.key()])
-        return None
+            rows = sqlite.rows(database, question, [request.key()])
+        return Turn(*rows[0]) if rows else None
 
-    @mending
     def record(self, request: Request, turn: Turn) -> Turn:
         """Record the reply to a request; return the first one recorded.
 
@@ -198,29 +158,18 @@ class Ledger:
             is_first = bool(database.changes())
         return turn if is_first else self.recall(request) or turn
 
-    @mending
     def knows(self, model: str, version: str) -> bool:
         """Check whether any call of this model and prompt version was recorded."""
         question = "SELECT EXISTS (SELECT 1 FROM call WHERE model = ? AND version = ?)"
         with self._file.open() as database:
             return bool(database.execute(question, [model, version]).get)
 
-    @mending
-    def models(self, version: str) -> list[str]:
-        """Return the models with usable replies to a prompt version, most replies first."""
-        question = """SELECT model FROM piece WHERE version = ?
-            GROUP BY model ORDER BY count(*) DESC, model"""
-        with self._file.open() as database:
-            return [model for (model,) in sqlite.rows(database, question, [version])]
-
-    @mending
     def mark_failed(self, requests: Collection[Request]) -> None:
         """Record that these requests, one conversation, had no usable reply."""
         keys = [(request.key(),) for request in requests]
         with self._file.writing() as database:
             database.executemany("INSERT INTO failed VALUES (?) ON CONFLICT DO NOTHING", keys)
 
-    @mending
     def forget_failed(self) -> int:
         """Forget failed conversations, to be asked again; return the number of calls."""
         with self._file.writing() as database:
@@ -231,19 +180,13 @@ class Ledger:
 
     # -- pieces -------------------------------------------------------------------------------
 
-    @mending
     def pieces(self, keys: Collection[PieceKey]) -> dict[PieceKey, Any]:
         """Return the known values of some keys."""
         by_digest = {digest_parts(key): key for key in keys}
         with self._file.open() as database:
             rows: dict[bytes, str] = dict(rows_of_keys(database, "piece", "data", list(by_digest)))
-        return {
-            by_digest[digest]: json.loads(data)
-            for digest, data in rows.items()
-            if not _is_damaged(data)
-        }
+        return {by_digest[digest]: json.loads(data) for digest, data in rows.items()}
 
-    @mending
     def keep(self, pieces: Mapping[PieceKey, Any]) -> None:
         """Store the JSON value of each text, in one commit."""
         rows = [
@@ -255,7 +198,6 @@ class Ledger:
 
     # -- writes -------------------------------------------------------------------------------
 
-    @mending
     def bill(self, cost: Cost) -> None:
         """Record the cost of a write."""
         row = (cost.kind, cost.before, cost.generation, json.dumps(asdict(cost.usage)))
@@ -265,7 +207,6 @@ class Ledger:
                 "INSERT INTO cost (kind, before, generation, usage) VALUES (?, ?, ?, ?)", row
             )
 
-    @mending
     def costs(self) -> list[Cost]:
         """Return the costs of all writes, oldest first."""
         question = "SELECT kind, before, generation, usage FROM cost ORDER BY number"
@@ -278,7 +219,6 @@ class Ledger:
 
     # -- sums ---------------------------------------------------------------------------------
 
-    @mending
     def totals(self) -> dict[tuple[str, str], Total]:
         """Return the totals of all calls, by model and prompt version."""
         question = """SELECT model, version, sum(calls),
@@ -298,7 +238,6 @@ class Ledger:
             for model, version, calls, faults, given, taken, cost, is_known in rows
         }
 
-    @mending
     def sizes(self, model: str, version: str) -> list[Size]:
         """Return the size of every call with a known bill."""
         question = """SELECT prompt_tokens, completion_tokens, seconds, turn > 0 FROM call
@@ -314,23 +253,6 @@ def text_keys(model: str, version: str, texts: Sequence[str]) -> list[bytes]:
     return [digest_parts((model, version, text)) for text in texts]
 
 
-def _find_damaged(database: Connection) -> dict[str, list[sqlite.Row]]:
-    """Return the keys of partly zeroed texts, by table."""
-    texts = {"call": "text", "piece": "data"}
-    return {
-        table: sqlite.rows(database, f"SELECT key FROM {table} WHERE instr({text}, char(0))")  # noqa: S608 -- names of ours
-        for table, text in texts.items()
-    }
-
-
 def _utf8(text: str) -> str:
-    """Return the text with lone surrogates replaced, for SQLite.
-
-    Half a surrogate pair becomes a question mark, and NUL a space: it tells that a text is damaged.
-    """
+    """Return the text as SQLite takes it: a lone surrogate becomes a question mark, NUL a space."""
     return text.encode("utf-8", "replace").decode().replace("\0", " ")
-
-
-def _is_damaged(text: str) -> bool:
-    """Check whether a text ends in zeros, a kind of damage that checksums may miss."""
-    return "\0" in text

@@ -4,7 +4,6 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import repeat
 from typing import Any, ClassVar, cast
@@ -137,9 +136,8 @@ class RecordedLLM:
                 if outcome is not None:
                     replies.add(i, outcome)
             rest = [i for i, outcome in known.items() if outcome is None]
-            with self.ledger.room() if self.ledger is not None and rest else nullcontext():
-                for rows in self._rounds(prompts, rest):
-                    run_jobs(hold, rows, self.chat.concurrency)
+            for rows in self._rounds(prompts, rest):
+                run_jobs(hold, rows, self.chat.concurrency)
         in_order = replies.in_order()
         if run.exchanges is not None:
             run.exchanges.extend(map(ModelExchange, repeat(self.name), prompts, in_order))
@@ -234,8 +232,6 @@ class RecordedLLM:
             return earlier
         if stop.is_set():
             raise Stopped
-        if self.ledger is not None:
-            self.ledger.check_room()
         if self.defer is not None and self.defer(request, self._worst(request, None)):
             raise Deferred
         listener = None if on_text is None else _Listener(on_text)

@@ -37,22 +37,15 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A remote place: object storage, a repository, a mailbox, a database."""
+    """A remote place: object storage, a site, a database."""
 
     address: str
 
     @property
     def scheme(self) -> str:
-        """Return the scheme of the address: "git" of git+https://, "s3" of s3://."""
+        """Return the scheme of the address: "sitemap" of sitemap+https://, "s3" of s3://."""
         head = re.split(r"::|:|\+", self.address, maxsplit=1)[0]
         return head.casefold()
-
-    @property
-    def is_path(self) -> bool:
-        """Check whether the address is the path of a local repository."""
-        rest = self.address.removeprefix("git+")
-        is_named = "://" in rest or re.match("[^/]{2,}:", rest) is not None  # C: is no host
-        return rest.startswith("file:///") or not is_named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +73,7 @@ def locate_input(given: str | Path) -> Path | Page | Remote | StandardInput:
         from urllib.request import url2pathname  # which loads TLS
 
         return Path(url2pathname(unquote(parts.path)))
-    if scheme or given.startswith("git+"):
+    if scheme:
         return Remote(given)
     return StandardInput() if given == STDIN else Path(given)
 

@@ -1,4 +1,4 @@
-"""Read documents from remote places: object storage, repositories, databases, sites.
+"""Read documents from remote places: object storage, databases, sites.
 
 A package registers a module for a scheme (`clew.remote`), or one named "storage" for all others:
 
@@ -54,7 +54,6 @@ class RemotePlace:
     sql: str = ""
     limits: ReadingLimits = LIMITS
     knows: Callable[[str, str], bool] = lambda _id, _fingerprint: False  # an entry is as it was
-    is_unchanged: Callable[[str], bool] = lambda _fingerprint: False  # all of it is, and is kept
 
 
 class _Module(Protocol):
@@ -86,17 +85,6 @@ class FetchedPlaces:
         self.kept += ids
         return True
 
-    def keep_place(self, place_id: str, fingerprint: str) -> bool:
-        """Check whether a whole place is unchanged; its documents are then kept."""
-        former = self._noted.get(place_id, {})
-        ids = [own for _, documents in former.values() for own in documents]
-        if former.get("", [""])[0] != fingerprint or not all(map(self._has, ids)):
-            self._now[place_id][""] = fingerprint, []
-            return False
-        self._now[place_id] = {entry: (mark, own) for entry, (mark, own) in former.items()}
-        self.kept += ids
-        return True
-
     def fail(self, place_id: str, entry_id: str) -> None:
         """Record that an entry, or for "" the place, failed; its documents are kept."""
         stays = {
@@ -105,7 +93,6 @@ class FetchedPlaces:
             if entry_id in {"", entry}
         }
         self._now[place_id] = {**stays, **self._now[place_id]}
-        self._now[place_id].pop("", None)  # it is looked at again
 
     def note(self, file: File, ids: list[str]) -> None:
         """Record the document ids of a fetched file."""
@@ -129,12 +116,10 @@ class FetchedPlaces:
 
 def check_allowed(remote: Remote, *, web: bool, sql: str) -> None:
     """Raise InputError if a place may not be accessed, or lacks its SQL query."""
-    scheme = remote.scheme
     shown = _id_of(remote.address)
     parts = remote.address.split("::")  # a part that is one word is a kind of place, too
     schemes = [part.partition("://")[0] for part in parts if "://" in part or part.isalpha()]
-    is_local = remote.is_path if scheme == "git" else _LOCAL.issuperset(schemes)
-    if not (web or is_local):
+    if not (web or _LOCAL.issuperset(schemes)):
         raise InputError(f"{shown!r} is only fetched with --web, or web=True in Python")
     if getattr(_load_module(remote), "IS_QUERIED", False) != bool(sql):
         why = "needs a query: say one by --sql" if not sql else "is not a database: leave --sql out"
@@ -165,9 +150,6 @@ def fetch_files(
         sql=sql,
         limits=limits,
         knows=lambda own, fingerprint: fetched.knows(shown, own, fingerprint),
-        is_unchanged=lambda fingerprint: fetched.keep_place(
-            shown, f"{fingerprint} {' '.join(selection.patterns)}"
-        ),
     )
     try:
         urlsplit(remote.address)

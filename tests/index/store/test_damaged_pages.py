@@ -86,7 +86,7 @@ def check_ledger(ledger, path, seed):
         for (*_, text), value in pieces.items():
             i = int(text.split()[1])
             assert value == {"names": [f"Åse {i}"] * (1 + i % 40)}, how
-    for read in (Ledger.list_versions, Ledger.costs, Ledger.totals, Ledger.mend):
+    for read in (Ledger.list_versions, Ledger.costs, Ledger.totals):
         tried(lambda read=read: read(Ledger(path)))
 
 
@@ -215,5 +215,5 @@ def test_damage_to_the_schema_of_a_ledger(ledger, tmp_path, at):
         for end in ("", "-wal", "-shm"):
             path.with_name(f"{path.name}{end}").unlink(missing_ok=True)
         path.write_bytes(data)
-        for read in (Ledger.costs, Ledger.totals, Ledger.faults, Ledger.mend):
+        for read in (Ledger.costs, Ledger.totals, Ledger.faults):
             tried(lambda read=read: read(Ledger(path)))

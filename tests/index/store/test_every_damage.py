@@ -1,4 +1,4 @@
-"""Damage of any kind to any file of an index of any kind: told, mended, and never a raw error."""
+"""Damage of any kind to any file of an index of any kind: told, and never a raw error."""
 
 import random
 import shutil
@@ -120,21 +120,13 @@ def check(sound, tmp_path, seed):
         assert "\n" not in str(told)
         assert asks_first or is_told == bool(told), (name, how)
     with opened(folder, chat=chat) as index:
-        done = tried(index.repair)
-    if not isinstance(done, ClewError):
-        with opened(folder, chat=chat) as index:
-            assert index.check() == [], (name, how)
-            found = tried(lambda: index.search(QUESTION, method="walk").hits)
-            assert not isinstance(found, ClewError) or not len(index), (name, how)
-            assert "calls" in name.name or not chat.asked, (name, how)
-            index.add(texts(20, 21))
-    else:  # where the texts and the settings of an index are, there is nothing to make it from
-        assert name.name == "index.sqlite" or how == "swap", (name, how, done)
+        tried(lambda: index.search(QUESTION, method="walk"))
+        tried(lambda: index.add(texts(20, 21)))
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_damage_is_told_and_repaired(sound, tmp_path, seed):
-    """`check` says of each, and behind `repair` it calls the index whole, which answers."""
+def test_damage_is_told(sound, tmp_path, seed):
+    """`check` says of each, and what is asked or written later gives one sentence at the most."""
     check(sound, tmp_path, seed)
 
 

@@ -8,7 +8,6 @@ import pytest
 
 from clew import testing
 from clew.api import open_index, restore
-from clew.errors import StoreError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc says what is open")
 
@@ -58,12 +57,6 @@ def folder(tmp_path):
     return folder
 
 
-def damage(path):
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 255
-    path.write_bytes(data)
-
-
 def test_a_reader_keeps_nobody_from_writing(folder, refused, tmp_path):
     """What it has mapped stays until the next writer, which deletes it."""
     with open_index(folder, models=MODELS) as reader:
@@ -84,25 +77,3 @@ def test_a_reader_keeps_nobody_from_writing(folder, refused, tmp_path):
         assert index.check() == []
     assert len(list((folder / "segments").iterdir())) == 2
     assert refused == []
-
-
-def test_a_damaged_database_is_replaced(folder, refused):
-    damage(folder / "index.sqlite")
-    with open_index(folder, models=MODELS) as index:
-        index.repair()
-        assert index.check() == []
-    assert refused == []
-
-
-def test_a_database_in_use_stays_where_it_is(folder, refused):
-    """The sentence says what to do, and then it is repaired."""
-    damage(folder / "index.sqlite")
-    [segment] = (folder / "segments").iterdir()
-    said = pytest.raises(StoreError, match="segments cannot be moved .*: stop its readers")
-    with segment.open("rb"), open_index(folder, models=MODELS) as index, said:
-        index.repair()
-    assert (folder / "index.sqlite").exists()
-    assert refused == ["segments"]
-    with open_index(folder, models=MODELS) as index:
-        assert not index.repair().lost
-        assert index.check() == []

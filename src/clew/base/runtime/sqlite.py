@@ -7,13 +7,11 @@ one of zeros, is damage too. Other programs read such a file as any other.
 
 Nothing may open a file of SQLite beside it: on POSIX, a process that closes any descriptor of a
 file drops every lock that it holds on that file, those of its other connections too. So bytes of
-such files are read by SQLite's own file system, `own_file`.
+such files are read by SQLite's own file system, as in `read_header`.
 """
 
 import os
 import threading
-import time
-from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -22,12 +20,11 @@ from typing import Any
 
 import apsw
 
-from clew.base.runtime.private import make_file, open_file
+from clew.base.runtime.private import make_file
 from clew.errors import StoreError
 
 Connection = apsw.Connection
 Error = apsw.Error
-LockedFile = apsw.VFSFile
 Row = tuple[Any, ...]
 
 _VFS = "cksmvfs"
@@ -37,11 +34,6 @@ _HEADER = 100  # bytes of the file
 _RESERVED = 20  # the place in the header of how many bytes of a page are reserved
 _USER_VERSION = slice(60, 64)  # of the header
 _LEAST_PAGE = 512  # bytes
-_MAGIC = b"SQLite format 3\0"
-_APPLICATION_ID = slice(68, 72)  # of the header
-_PIECE = 1 << 16  # bytes of a file that are copied together: SQLite reads and writes less than 2^17
-_PAUSE_S = 0.01  # between two tries to lock a file
-_TRIES = 1_000  # ranges of keys of a damaged table that are read, the widest first
 _OF_PLACE = 2  # `user_version` of a file whose checksums are bound to the places of pages
 _lock = threading.Lock()
 
@@ -106,91 +98,16 @@ def check_checksums(connection: Connection, path: Path) -> None:
 
 def read_header(path: Path) -> bytes:
     """Return the header of a file, or b"" if it has none or is unreadable."""
+    flags = [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0]
     try:
-        with own_file(path, apsw.SQLITE_OPEN_READONLY) as file:
+        file = apsw.VFSFile(_system(), str(path), flags)
+        try:
             header = file.xRead(_HEADER, 0)
+        finally:
+            file.xClose()
     except Error:
         return b""
     return header if len(header) == _HEADER else b""
-
-
-def is_made_by(path: Path, application_id: int) -> bool:
-    """Check whether a file's header has the application id, even if the rest is damaged."""
-    header = read_header(path)
-    return header.startswith(_MAGIC) and header[_APPLICATION_ID] == application_id.to_bytes(4)
-
-
-@contextmanager
-def own_file(path: Path, access: int) -> Iterator[apsw.VFSFile]:
-    """Open a database's file through SQLite, which keeps the process's locks valid.
-
-    `access` is SQLITE_OPEN_READONLY or SQLITE_OPEN_READWRITE. Raises Error.
-    """
-    file = apsw.VFSFile(_system(), str(path), [apsw.SQLITE_OPEN_MAIN_DB | access, 0])
-    try:
-        yield file
-    finally:
-        file.xClose()
-
-
-@contextmanager
-def lock_database(path: Path, *, wait: float) -> Iterator[apsw.VFSFile]:
-    """Lock a database exclusively for the block, without reading its pages.
-
-    Raises BusyError where others did not let go of it within `wait` seconds.
-    """
-    end = time.monotonic() + wait
-    with own_file(path, apsw.SQLITE_OPEN_READWRITE) as file:
-        try:
-            # Of several that want this one gets the reserved lock, which keeps the others from
-            # waiting for one another.
-            for levels in (
-                (apsw.SQLITE_LOCK_SHARED, apsw.SQLITE_LOCK_RESERVED),
-                (apsw.SQLITE_LOCK_EXCLUSIVE,),
-            ):
-                while not _acquire_levels(file, levels):
-                    if time.monotonic() > end:
-                        raise apsw.BusyError("another connection uses it")
-                    time.sleep(_PAUSE_S)
-            yield file
-        finally:
-            file.xUnlock(apsw.SQLITE_LOCK_NONE)
-
-
-def _acquire_levels(file: apsw.VFSFile, levels: Sequence[int]) -> bool:
-    """Take locks in order; release all if one is not available."""
-    try:
-        for level in levels:
-            file.xLock(level)
-    except apsw.BusyError:
-        if len(levels) > 1:
-            file.xUnlock(apsw.SQLITE_LOCK_NONE)
-        return False
-    return True
-
-
-def copy_out(file: apsw.VFSFile, path: Path) -> None:
-    """Write the bytes of a locked database to a new file."""
-    with open_file(path) as target:
-        for start in range(0, file.xFileSize(), _PIECE):
-            target.write(file.xRead(min(_PIECE, file.xFileSize() - start), start))
-
-
-def copy_in(path: Path, file: apsw.VFSFile) -> None:
-    """Write the bytes of an unused file into a locked database, and sync them."""
-    with path.open("rb") as source:
-        size = 0
-        while piece := source.read(_PIECE):
-            file.xWrite(piece, size)
-            size += len(piece)
-    file.xTruncate(size)
-    file.xSync(apsw.SQLITE_SYNC_FULL)
-
-
-def is_full(error: Error) -> bool:
-    """Check whether an error means a full disk."""
-    full = (apsw.SQLITE_IOERR_SHMSIZE,)  # the log's index could not grow
-    return isinstance(error, apsw.FullError) or getattr(error, "extendedresult", 0) in full
 
 
 def is_damage(error: Error) -> bool:
@@ -210,7 +127,7 @@ class _PlacedFile(apsw.VFSFile):
 
     def __init__(self, name: str | apsw.URIFilename | None, flags: list[int]) -> None:
         self._is_database = bool(flags[0] & apsw.SQLITE_OPEN_MAIN_DB)
-        self._is_bound = False  # as far as is known: a file of before may be mended in its place
+        self._is_bound = False  # as far as is known
         super().__init__(_system(), name, flags)
 
     def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802 -- APSW's
@@ -299,27 +216,6 @@ def faults(connection: Connection) -> list[str]:
     return [line for each in lines for line in each.splitlines() if not line.startswith("***")]
 
 
-def read_damaged(connection: Connection) -> bool:
-    """Make a read-only connection read as much of a damaged file as possible.
-
-    Of one that was cut off that is what is left. The first page holds only which tables there are,
-    so that is read whatever its checksum says; a table that it does not have right has no rows.
-    Return whether that page is sound.
-    """
-    connection.execute("PRAGMA writable_schema = ON")  # lets a file that was cut off be read
-    try:
-        rows(connection, "SELECT 1 FROM sqlite_schema")
-        return True
-    except Error as error:
-        if not is_damage(error):
-            raise
-        connection.execute("PRAGMA checksum_verification = OFF")
-        with suppress(Error):
-            rows(connection, "SELECT 1 FROM sqlite_schema")
-        connection.execute("PRAGMA checksum_verification = ON")
-        return False
-
-
 def copy(connection: Connection, path: Path) -> None:
     """Copy a connection's view, including its open transaction, to a new file.
 
@@ -336,65 +232,3 @@ def copy(connection: Connection, path: Path) -> None:
         target.execute("PRAGMA journal_mode = WAL")
     finally:
         target.close()
-
-
-def readable(
-    connection: Connection, table: str, key: str, within: tuple[Any, Any]
-) -> Iterator[Row]:
-    """Yield the readable rows of a damaged table with a key `within` two values.
-
-    The key is the first column. These are integers, or byte strings of one length as digests are,
-    and are among what is read, or texts. A range is read from both ends up to what is damaged, and
-    then, but of texts, the halves of what is between.
-    """
-    ranges = deque([within])
-    for _ in range(_TRIES):
-        if not ranges:
-            return
-        first, last = ranges.popleft()
-        upwards, is_whole = _read_until_damage(connection, table, key, (first, last), "ASC")
-        yield from upwards
-        if is_whole:
-            continue
-        if isinstance(last, str):
-            yield from _read_until_damage(connection, table, key, (first, last), "DESC")[0]
-            continue
-        if upwards:
-            first = _shift(upwards[-1][0], 1)
-        downwards, _ = _read_until_damage(connection, table, key, (first, last), "DESC")
-        yield from downwards
-        if downwards:
-            last = _shift(downwards[-1][0], -1)
-        if first < last:
-            middle = _middle(first, last)
-            ranges += [(first, middle), (_shift(middle, 1), last)]
-
-
-def _read_until_damage(
-    connection: Connection, table: str, key: str, within: tuple[Any, Any], order: str
-) -> tuple[list[Row], bool]:
-    """Return the rows of a range up to the first unreadable one, and whether all were read."""
-    question = f"SELECT * FROM {table} WHERE {key} BETWEEN ? AND ? ORDER BY {key} {order}"  # noqa: S608 -- names of ours
-    sound: list[Row] = []
-    try:
-        sound.extend(connection.execute(question, within))
-    except Error as error:
-        if not is_damage(error):
-            raise
-        return sound, False
-    return sound, True
-
-
-def _middle(first: Any, last: Any) -> Any:  # noqa: ANN401 -- as SQLite's values
-    """Return the middle key of a range."""
-    if isinstance(first, int):
-        return (first + last) // 2
-    return _middle(int.from_bytes(first), int.from_bytes(last)).to_bytes(len(first))
-
-
-def _shift(value: Any, by: int) -> Any:  # noqa: ANN401 -- as SQLite's values
-    """Return the value increased by `by`; byte strings change only between extremes."""
-    if isinstance(value, int):
-        return value + by
-    most = (1 << (8 * len(value))) - 1
-    return min(max(int.from_bytes(value) + by, 0), most).to_bytes(len(value))

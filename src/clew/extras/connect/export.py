@@ -421,5 +421,4 @@ _FORMS: Mapping[str, Form] = {
     ".tsv": _write_table,
     ".parquet": _write_parquet,
     ".cypher": neo4j.write_cypher,
-    ".zip": neo4j.write_csv,
 }

@@ -1,4 +1,4 @@
-"""Export a graph for Neo4j: as Cypher, or as zipped CSV for `neo4j-admin database import`.
+"""Export a graph for Neo4j, as Cypher.
 
 A node has the labels Entity and that of its type; a relationship has its relation as type, in
 capitals, and as a property as written.
@@ -6,19 +6,14 @@ capitals, and as a property as written.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from clew.base.display.visible import escape_unseen
 from clew.base.types import ENTITY_TYPES
-from clew.extras.connect.cells import guard
-from clew.text.normalize import collapse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,7 +27,6 @@ _PLAIN = re.compile(r"[A-Z_][A-Z0-9_]*")
 _LABEL = "Entity"
 _NODE = ("id", "name", "type", "description", "n_chunks")
 _EDGE = ("key", "relation", "strength", "description", "validity", "chunks")
-NODES, RELATIONSHIPS = "nodes.csv", "relationships.csv"
 
 
 def write_cypher(path: Path, graph: ExportedGraph, *, raw: bool) -> None:
@@ -62,47 +56,10 @@ def write_cypher(path: Path, graph: ExportedGraph, *, raw: bool) -> None:
                 file.write(" SET r += row.properties;\n")
 
 
-def write_csv(path: Path, graph: ExportedGraph, *, raw: bool) -> None:
-    """Write a zip file with tables of nodes and relationships."""
-    node_head = ("id:ID", "name", "type", "description", "n_chunks:int", ":LABEL")
-    edge_head = (
-        ":START_ID", ":END_ID", ":TYPE", "key", "relation", "strength:double", "description",
-        "validity", "chunks:string[]",
-    )  # fmt: skip
-    nodes = ([*(node[name] for name in _NODE), _labels(node["type"])] for node in graph.nodes())
-    edges = (
-        [edge["source"], edge["target"], _type(edge["relation"]), *(edge[name] for name in _EDGE)]
-        for edge in graph.edges()
-    )
-    with ZipFile(path, "w") as archive:
-        _write_part(archive, NODES, node_head, nodes, raw=raw)
-        _write_part(archive, RELATIONSHIPS, edge_head, edges, raw=raw)
-
-
-def _write_part(
-    archive: ZipFile, name: str, head: Sequence[str], rows: Iterable[Sequence[Any]], *, raw: bool
-) -> None:
-    part = ZipInfo(name)  # of one date, so that the same graph gives the same bytes
-    part.compress_type = ZIP_DEFLATED
-    with (
-        archive.open(part, "w", force_zip64=True) as stream,
-        io.TextIOWrapper(stream, "utf-8", newline="") as text,
-    ):
-        table = csv.writer(text, lineterminator="\n")
-        table.writerow(head)
-        table.writerows([_cell(value, raw=raw) for value in row] for row in rows)
-
-
 def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
     remaining = iter(rows)
     while batch := list(islice(remaining, _BATCH_SIZE)):
         yield batch
-
-
-def _cell(value: Any, *, raw: bool) -> str:  # noqa: ANN401 -- text, a number or a list
-    """Return a value as a cell on one line: by default Neo4j reads no multi-line cells."""
-    text = collapse(";".join(value) if isinstance(value, list) else str(value))
-    return text if raw or isinstance(value, int | float) else guard(escape_unseen(text))
 
 
 def _map(row: Row, names: Sequence[str], raw: bool) -> str:  # noqa: FBT001
@@ -115,7 +72,3 @@ def _map(row: Row, names: Sequence[str], raw: bool) -> str:  # noqa: FBT001
 
 def _type(relation: str) -> str:
     return re.sub(r"\W+", "_", relation).strip("_").upper() or "RELATED_TO"
-
-
-def _labels(kind: str) -> str:
-    return _LABEL if kind == ENTITY_TYPES[0] else f"{_LABEL};{kind.capitalize()}"

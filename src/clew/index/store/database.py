@@ -4,9 +4,8 @@ import json
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -15,7 +14,7 @@ import apsw
 
 from clew.base.runtime import sqlite
 from clew.base.runtime.private import open_file
-from clew.base.types import KINDS, Document, Scalar, VocabularyEntry
+from clew.base.types import Document, Scalar
 from clew.errors import DamagedIndex, IndexLocked, NotAnIndex, StoreError
 from clew.index.store import sharded
 from clew.index.store.catalogue import SCHEMA, Catalogue
@@ -25,27 +24,9 @@ NEWEST = "generation.json"  # beside the database: the newest generation that wa
 LOCK = "writer.lock"
 
 _COPY = "copy the whole folder, while nobody writes to it"
-_NOT_NOTES = (
-    "format", "generation", "numbering", "recipe", "next_segment", "compacted", "forgotten",
-    "remembered",
-)  # fmt: skip
-_MOST_ROWS = 1 << 40
 _BUSY_S = 30.0  # how long a transaction waits for another process
 _LOG = 4 << 20  # bytes of the write-ahead log that readers let be, and writers keep of a longer one
 _AGAIN_S = 1.0  # between two tries to get readers out of the log
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SalvagedRows:
-    """The readable rows of a damaged database."""
-
-    documents: Mapping[int, tuple[Document, str]]  # live ones with their hashes, by stored row
-    lost: Sequence[str]  # ids of documents whose texts cannot be read, as far as known
-    is_unsure: bool  # there may be more of these
-    notes: Mapping[str, Any]
-    vocabulary: Mapping[str, VocabularyEntry]
-    # By kind, the pack of each chunk that was considered; None where not all can be read.
-    work: Mapping[str, Mapping[int, int]] | None
 
 
 def is_blank(path: Path) -> bool:
@@ -68,13 +49,8 @@ class Database(Catalogue):
     It closes when nothing refers to it any more, if nobody closed it before.
     """
 
-    def __init__(
-        self, folder: Path, *, recipe: Mapping[str, Scalar] | None = None, is_damaged: bool = False
-    ) -> None:
-        """Open the database in `folder`, or create it if `recipe` is given.
-
-        Of one that `is_damaged` as much is read as can be, and nothing may be written.
-        """
+    def __init__(self, folder: Path, *, recipe: Mapping[str, Scalar] | None = None) -> None:
+        """Open the database in `folder`, or create it if `recipe` is given."""
         self.path = folder / FILE
         self.place = str(self.path)
         if recipe is None and is_blank(self.path):
@@ -86,19 +62,16 @@ class Database(Catalogue):
         self._lock = threading.RLock()
         with _translate_errors(self.path):
             self._hold(sqlite.connect(self.path, wait=_BUSY_S))
-            if is_damaged:
-                sqlite.read_damaged(self._connection)
         self._is_frozen = False
         self._tried = 0.0  # when this reader last tried to get out of the log
         try:
             if recipe is not None:
                 self._create(recipe)
             newest = _read_generation(folder)  # before: another process may commit meanwhile
-            self._check_format(folder, is_damaged=is_damaged)
+            self._check_format(folder)
             self._check_generation(newest)
-            if not is_damaged:
-                self._select("PRAGMA synchronous = FULL")
-                self._select(f"PRAGMA journal_size_limit = {_LOG}")
+            self._select("PRAGMA synchronous = FULL")
+            self._select(f"PRAGMA journal_size_limit = {_LOG}")
         except BaseException:
             self._connection.close()
             raise
@@ -120,11 +93,10 @@ class Database(Catalogue):
                 self._select("CREATE INDEX document_by_id ON document (id)")
                 self.begin_meta(recipe)
 
-    def _check_format(self, folder: Path, *, is_damaged: bool) -> None:
+    def _check_format(self, folder: Path) -> None:
         try:
             with _translate_errors(self.path):
-                if not is_damaged:
-                    sqlite.check_checksums(self._connection, self.path)
+                sqlite.check_checksums(self._connection, self.path)
             format_ = self.meta("format")
         except DamagedIndex as error:
             if isinstance(error.__cause__, apsw.SQLError):  # no such table
@@ -230,87 +202,6 @@ class Database(Catalogue):
                 return sqlite.faults(self._connection)
         except (DamagedIndex, StoreError) as error:
             return [str(error)]
-
-    def salvage(self, hash_of: Callable[[Document], str]) -> SalvagedRows:
-        """Return the readable rows of a damaged file.
-
-        Of what stands on a damaged page those documents count that have the hash and the id which
-        were written of them.
-        """
-        with self._lock, _translate_errors(self.path):
-            readable = sqlite.readable(self._connection, "document", "row", (0, _MOST_ROWS))
-            rows = {row: (fields[1], fields[2]) for row, *fields in readable}
-            names: dict[int, str] = {}  # ids by row, from an index of these, as far as it goes
-            is_unsure = True
-            with suppress(sqlite.Error):
-                is_unsure = not self._connection.execute("SELECT count(*), sum(live) FROM document")
-            with suppress(sqlite.Error):  # what came before stays
-                ids = "SELECT row, id FROM document INDEXED BY document_by_id"
-                names.update(self._connection.execute(ids))
-                is_unsure = False
-        notes = self._read_notes()
-        work: dict[str, dict[int, int]] | None = None
-        with suppress(DamagedIndex):
-            work = {kind: self.work(kind) for kind in KINDS}
-        vocabulary = {
-            key: VocabularyEntry(*texts, *map(bool, marks))
-            for key, *fields in self._read_table("alias", "key")
-            for texts, marks in [(fields[:3], fields[3:])]
-        }
-        documents, unread, lost = {}, [], []
-        for row in sorted(rows.keys() | names.keys()):
-            document = self._read_sound(row) if row in rows else None
-            if document is None:
-                unread.append(row)
-            elif rows[row][0]:
-                documents[row] = document, rows[row][1]
-        self._select("PRAGMA checksum_verification = OFF")
-        for row in unread:
-            is_live, content = rows.get(row) or self._read_liveness(row)
-            document = self._read_sound(row)
-            is_own = document is not None and names.get(row) == document.id
-            if is_live and document is not None and is_own and hash_of(document) == content:
-                documents[row] = document, content
-            elif is_live and row in names:
-                lost.append(names[row])
-        there = {document.id for document, _ in documents.values()}
-        return SalvagedRows(
-            documents=documents,
-            lost=[each for each in dict.fromkeys(lost) if each not in there],
-            is_unsure=is_unsure,
-            notes=notes,
-            vocabulary=vocabulary,
-            work=work,
-        )
-
-    def _read_sound(self, row: int) -> Document | None:
-        """Return a document, or None if its row or its text is damaged."""
-        try:
-            [document] = self.documents([row])
-        except (DamagedIndex, UnicodeDecodeError):  # the latter of a page that is not checked
-            return None
-        return document
-
-    def _read_liveness(self, row: int) -> tuple[int, str]:
-        """Return whether a document is live and its hash, or (1, "") if a page is damaged."""
-        with suppress(DamagedIndex, UnicodeDecodeError):
-            question = "SELECT live, hash FROM document WHERE row = ?"
-            for live, content in self._select(question, (row,)):
-                if live in (0, 1) and content:  # no zeros in place of what was cut off
-                    return live, content
-        return 1, ""
-
-    def _read_notes(self) -> dict[str, Any]:
-        """Return the notes that can be read; a part of a note may be zeros."""
-        notes = {}
-        for name, value in self._read_table("meta", "name"):
-            with suppress(TypeError, ValueError):
-                notes[name] = json.loads(value)
-        return {name: value for name, value in notes.items() if name not in _NOT_NOTES}
-
-    def _read_table(self, table: str, key: str) -> list[sqlite.Row]:
-        with self._lock, _translate_errors(self.path):
-            return list(sqlite.readable(self._connection, table, key, ("", "\U0010ffff")))
 
     def vacuum(self) -> None:
         """Give freed pages back and empty the write-ahead log, so that deleted text is gone.

@@ -7,31 +7,20 @@ cached/NAME-N   arrays that were computed from generation N, and can be again
 writer.lock     held while a process writes
 """
 
-import shutil
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import NDArray
 
 from clew.base.runtime.lazy import compile_re
-from clew.base.runtime.private import make_folder, make_inner_folder
-from clew.base.types import Document, Scalar
-from clew.errors import DamagedIndex, NotAnIndex, StoreError
+from clew.base.runtime.private import make_folder
+from clew.base.types import Scalar
+from clew.errors import NotAnIndex, StoreError
 from clew.index.store import paid, segments
 from clew.index.store.cache import FOLDER as _CACHED
 from clew.index.store.cache import FileCache
-from clew.index.store.database import (
-    FILE,
-    LOCK,
-    NEWEST,
-    Database,
-    SalvagedRows,
-    WriterLock,
-    is_blank,
-)
+from clew.index.store.database import FILE, LOCK, NEWEST, Database, WriterLock, is_blank
 from clew.index.store.segmented import SegmentedStore
 from clew.index.store.segments import Arrays, Blocks
 
@@ -43,11 +32,10 @@ _BESIDE = compile_re(r"-(?:wal|shm|journal)$")  # what SQLite keeps beside a fil
 class EmbeddedStore(SegmentedStore[Database]):
     """A store in a folder. The first write takes the writer's lock, held until `close`."""
 
-    def __init__(self, folder: Path, database: Database, *, is_damaged: bool = False) -> None:
-        super().__init__(database, Database(folder, is_damaged=is_damaged))
+    def __init__(self, folder: Path, database: Database) -> None:
+        super().__init__(database, Database(folder))
         self.folder = folder
         self._segments = folder / _SEGMENTS
-        self._is_damaged = is_damaged
         self._lock: WriterLock | None = None
         self.cache = FileCache(folder)
 
@@ -73,20 +61,6 @@ class EmbeddedStore(SegmentedStore[Database]):
         """Open the index in `folder`. Raises NotAnIndex if there is none."""
         return cls(folder, Database(folder))
 
-    @classmethod
-    def open_damaged(cls, folder: Path) -> Self:
-        """Open an index with a damaged database, for `salvage`.
-
-        Raises DamagedIndex where not even the settings of the index can be.
-        """
-        try:
-            return cls(folder, Database(folder, is_damaged=True), is_damaged=True)
-        except (DamagedIndex, NotAnIndex) as error:
-            raise DamagedIndex(
-                f"{folder / FILE} is damaged, and the settings of the index cannot be read: take a"
-                f" backup or a copy of the folder, or index the documents into a new one"
-            ) from error
-
     def open_read_only(self) -> Database:
         database = Database(self.folder)
         try:
@@ -103,8 +77,6 @@ class EmbeddedStore(SegmentedStore[Database]):
     def lock(self) -> None:
         if self._lock is None:
             self._lock = WriterLock(self.folder)
-            if self._is_damaged:  # what it says of its files may be wrong
-                return
             self._sweep()
             self.sweep()
 
@@ -127,53 +99,11 @@ class EmbeddedStore(SegmentedStore[Database]):
     def _after_commit(self) -> None:
         self._catalogue.record_generation()
 
-    def sentence_keys(self) -> set[int]:
-        """Return the sentence keys of all readable segments, registered or not."""
-        keys: set[int] = set()
-        for path in sorted(self._segments.glob(f"*{segments.SUFFIX}")):
-            with suppress(DamagedIndex):
-                keys.update(segments.open_segment(path).get("sentence.key", np.zeros(0)).tolist())
-        return keys
-
-    def salvage(self, hash_of: Callable[[Document], str]) -> SalvagedRows:
-        return self._catalogue.salvage(hash_of)
-
     def close(self) -> None:
         super().close()
         if self._lock is not None:
             self._lock.release()
             self._lock = None
-
-
-def replace_files(folder: Path, place: Path) -> None:
-    """Replace the index in a folder by the one in its subfolder `place`.
-
-    The files that were there go into the folder `damaged`. Raises StoreError where one cannot be
-    moved, as on Windows while it is read; then all stand where they were.
-    """
-    aside = folder / "damaged"
-    make_inner_folder(aside)
-    names = (NEWEST, _SEGMENTS, _CACHED)
-    old = [path.name for path in (*folder.glob(f"{FILE}*"), *(folder / name for name in names))]
-    moves = [(folder / name, aside / name) for name in old]
-    # The database is the last: it makes an index.
-    moves += [(place / name, folder / name) for name in (_SEGMENTS, _CACHED, NEWEST, FILE)]
-    done: list[tuple[Path, Path]] = []
-    try:
-        for path, target in moves:
-            if path.exists():
-                if target.is_dir():
-                    shutil.rmtree(target)
-                path.replace(target)
-                done.append((path, target))
-    except OSError as error:
-        for path, target in reversed(done):
-            target.replace(path)
-        raise StoreError(
-            f"{error.filename} cannot be moved ({error.strerror}): stop its readers, and "
-            f"repair it again"
-        ) from error
-    shutil.rmtree(place, ignore_errors=True)
 
 
 def has_foreign_files(folder: Path) -> bool:

@@ -1,12 +1,6 @@
 """Places that are fetched: once, and then what changed; each against a real one of this machine."""
 
-import os
-import shutil
-import signal
-import socket
-import subprocess
 import threading
-import time
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -22,9 +16,6 @@ from clew.errors import InputError
 from clew.limits import ReadingLimits
 from clew.testing import models
 from tests.extras.cluster.postgres.conftest import S3_VARIABLES
-
-GIT = shutil.which("git") or ""
-needs_git = pytest.mark.skipif(not GIT, reason="there is no git")
 
 
 @pytest.fixture
@@ -126,17 +117,9 @@ def test_object_storage(index, s3, monkeypatch):
     ("address", "options", "message"),
     [
         ("s3://bucket/docs", {}, "'s3://bucket/docs' is only fetched with --web"),
-        (
-            "git+https://me:secret@a.invalid/r.git",
-            {},
-            "'git\\+https://a.invalid/r.git' is only fetched with --web",
-        ),
-        ("git+me@a.invalid:r.git", {"web": True}, "write git\\+ssh://HOST/PATH"),
-        ("git://a.invalid/r.git", {}, "'git://a.invalid/r.git' is only fetched"),
         ("zip://a::s3://bucket/a.zip", {}, "'zip://a::s3://bucket/a.zip' is only fetched"),
         ("reference::file:///a.json", {}, "'reference::file:///a.json' is only fetched"),
         ("sqlite://[a/b.db", {"sql": "SELECT 1"}, "an address: Invalid IPv6 URL"),
-        ("git+.@--output=here", {}, "'--output=here' is not a commit"),
         ("sqlite:///a.db", {}, "needs a query: say one by --sql"),
         ("memory://docs", {"sql": "SELECT 1"}, "is not a database: leave --sql out"),
         ("nothing://docs", {"web": True}, "not an address that can be read: Protocol not known"),
@@ -152,7 +135,6 @@ def test_secrets_are_in_no_id():
     shown = hide_secrets("postgresql://me:secret@host:5432/name?password=secret")
     assert shown == "postgresql://me@host:5432/name"
     assert hide_secrets("github://org:repository@main/docs") == "github://org:repository@main/docs"
-    assert hide_secrets("git+https://token@host/r.git@main") == "git+https://host/r.git@main"
     assert (
         hide_secrets("zip://a.md::https://me:secret@host/a.zip?b")
         == "zip://a.md::https://host/a.zip?b"
@@ -168,132 +150,6 @@ def test_what_is_no_archive_is_reported(index, tmp_path):
     (tmp_path / "a.zip").write_bytes(b"none")
     [problem] = add(index, f"zip://*::{(tmp_path / 'a.zip').as_posix()}")[4]
     assert problem.endswith("cannot be read: File is not a zip file")
-
-
-# -- git ------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def repository(tmp_path):
-    """Give a repository of two commits, and a function that makes one more."""
-    home = tmp_path / "ships"
-    (home / "docs").mkdir(parents=True)
-
-    def commit(name, text, message, author="Ada Lund"):
-        (home / name).write_text(text, "utf-8")
-        run = [GIT, "-C", str(home), "-c", f"user.name={author}", "-c", "user.email=a@b.invalid"]
-        subprocess.run([*run, "add", "."], check=True)
-        subprocess.run([*run, "commit", "-q", "-m", message], check=True)
-
-    subprocess.run([GIT, "init", "-q", "-b", "main", str(home)], check=True)
-    commit("docs/fram.md", "# Fram\n\nA ship.\n", "First: a ship")
-    commit("docs/Gjøa.md", "# Gjøa\n\nA sloop.\n", "A sloop", author="Bo Dahl")
-    return home, commit
-
-
-@needs_git
-def test_a_repository_has_its_history(index, repository):
-    home, commit = repository
-    added, *_ = add(index, f"git+{home}")
-    assert added == [f"git+{home}/docs/Gjøa.md", f"git+{home}/docs/fram.md"]
-    about = index.show(added[1])["metadata"]
-    assert (about["author"], about["message"], about["commits"]) == ("Ada Lund", "First: a ship", 1)
-    assert add(index, f"git+{home}")[3] == 2
-    commit("docs/fram.md", "# Fram\n\nA ship of wood.\n", "Say of what", author="Bo Dahl")
-    assert add(index, f"git+{home}")[1:4] == (added[1:], [], 1)
-    again = index.show(added[1])["metadata"]
-    assert (again["author"], again["message"], again["commits"]) == ("Bo Dahl", "Say of what", 2)
-    assert again["created"] == about["created"]
-    (home / "unknown.md").write_text("No commit has this.")
-    assert add(index, f"git+{home}")[0] == []
-
-
-@needs_git
-def test_a_hostile_repository_runs_nothing(index, repository, tmp_path):
-    home, _ = repository
-    program = tmp_path / "gpg"
-    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
-    program.chmod(0o755)
-    for name, value in (("log.showSignature", "true"), ("gpg.program", str(program))):
-        subprocess.run([GIT, "-C", str(home), "config", name, value], check=True)
-    tree = subprocess.run(
-        [GIT, "-C", str(home), "cat-file", "commit", "HEAD"], check=True, capture_output=True
-    ).stdout.decode()
-    signed = tree.replace("\n\n", "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n -----END\n\n", 1)
-    own = subprocess.run(
-        [GIT, "-C", str(home), "hash-object", "-t", "commit", "-w", "--stdin"],
-        check=True, capture_output=True, input=signed.encode(),
-    ).stdout.decode().strip()  # fmt: skip
-    subprocess.run([GIT, "-C", str(home), "log", "-1", own], check=True, capture_output=True)
-    assert (tmp_path / "ran").exists()  # so it would run
-    (tmp_path / "ran").unlink()
-    assert len(add(index, f"git+{home}@{own}")[0]) == 2
-    assert not (tmp_path / "ran").exists()
-
-
-@needs_git
-def test_commits_of_any_words_and_times(index, repository):
-    """Marks of the log in a message, and a time that no calendar has."""
-    folder, commit = repository
-    commit("a.md", "A ship.", "one\x01two\x02three")
-    tree = subprocess.run(
-        [GIT, "-C", folder, "rev-parse", "HEAD^{tree}"], capture_output=True, text=True, check=True
-    ).stdout.strip()
-    said = f"tree {tree}\nauthor A <a@b> 999999999999 +9999\ncommitter A <a@b> 1 +0000\n\nm\n"
-    index.add(f"git+{folder}")
-    assert index.show(f"git+{folder}/a.md")["metadata"]["message"] == "one\x01two\x02three"
-    own = subprocess.run(
-        [GIT, "-C", folder, "hash-object", "-t", "commit", "-w", "--literally", "--stdin"],
-        input=said, capture_output=True, text=True, check=True,
-    ).stdout.strip()  # fmt: skip
-    assert not add(index, f"git+{folder}@{own}")[4]
-    metadata = index.show(f"git+{folder}@{own}/a.md")["metadata"]
-    assert (metadata["message"], metadata.get("modified")) == ("m", None)
-
-
-@needs_git
-def test_a_branch_a_folder_and_what_is_not_there(index, repository):
-    home, _ = repository
-    assert add(index, f"git+{home}@main#docs")[0] != []
-    [problem] = add(index, f"git+{home}@none")[4]
-    assert "git says: " in problem
-    [problem] = add(index, f"git+{home}#none")[4]
-    assert problem.endswith("has no file there")
-
-
-@needs_git
-def test_a_repository_elsewhere_is_cloned_when_its_commit_is_another(index, repository, tmp_path):
-    home, commit = repository
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    words = [GIT, "daemon", "--export-all", f"--base-path={tmp_path}", "--listen=127.0.0.1"]
-    with subprocess.Popen([*words, f"--port={port}"], start_new_session=True) as daemon:
-        try:
-            address = f"git+git://127.0.0.1:{port}/ships"
-            ends = time.monotonic() + 20
-            while time.monotonic() < ends:
-                added, *_, problems = add(index, address, web=True)
-                if not problems:
-                    break
-                assert "Connection refused" in problems[0] or "unable to connect" in problems[0]
-                time.sleep(0.05)
-            assert added == [f"{address}/docs/Gjøa.md", f"{address}/docs/fram.md"]
-            generation = index.show()["generation"]
-            assert add(index, address, web=True)[3] == 2
-            assert index.show()["generation"] == generation
-            commit("docs/fram.md", "# Fram\n\nA ship of wood.\n", "Say of what")
-            assert add(index, address, web=True)[1:4] == (added[1:], [], 1)
-            subprocess.run([GIT, "-C", str(home), "branch", "a/main"], check=True)
-            assert len(add(index, f"{address}@main", web=True)[0]) == 2
-            commit("docs/fram.md", "# Fram\n\nA ship of oak.\n", "Say which wood")
-            assert add(index, f"{address}@main", web=True)[1] == [f"{address}@main/docs/fram.md"]
-            former = subprocess.check_output(
-                [GIT, "-C", str(home), "rev-parse", "HEAD~1"], text=True
-            )
-            assert len(add(index, f"{address}@{former.strip()}", web=True)[0]) == 2
-        finally:
-            os.killpg(daemon.pid, signal.SIGTERM)
 
 
 # -- SQL ------------------------------------------------------------------------------------------
@@ -519,7 +375,7 @@ def test_no_secret_of_an_address_is_kept_or_told(index, site):
         add(index, "http://me:s3cr3t@127.0.0.1:1/a", web=True),
         add(index, "https://me:s3cr3t@127.0.0.1:x/a", web=True),
     ]
-    for refused in (f"{own}/a?sig=s3cr3t", "git+https://s3cr3t@host/r"):
+    for refused in (f"{own}/a?sig=s3cr3t", "ftp://me:s3cr3t@host/r"):
         with pytest.raises(InputError) as caught:
             add(index, refused)
         told.append(str(caught.value))
@@ -534,8 +390,6 @@ def test_no_secret_of_an_address_is_kept_or_told(index, site):
 @pytest.mark.parametrize(
     ("address", "options"),
     [
-        ("git+https://s3cr3t@host.invalid/r.git", {}),
-        ("git+https://me:s3cr3t@127.0.0.1:1/r.git@main", {}),
         ("postgres://me:s3cr3t@127.0.0.1:1/db?password=s3cr3t", {"sql": "SELECT 1"}),
         ("https://127.0.0.1:1/a?X-Amz-Signature=s3cr3t", {}),
         ("zip://a.md::https://me:s3cr3t@127.0.0.1:1/a.zip?token=s3cr3t", {}),

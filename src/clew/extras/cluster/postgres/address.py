@@ -96,13 +96,6 @@ class IndexAddress:
             f" let the bucket keep what is deleted from it as long as the dumps"
         )
 
-    def explain_repair(self) -> str:
-        """Return how to repair the index."""
-        return (
-            f"{self.shown} is in PostgreSQL: restore the damaged objects from what the bucket or a"
-            f" backup keeps, or the database from a dump, or index the documents anew"
-        )
-
 
 def _load_store() -> type[PostgresStore]:
     """Import and return the store class, whose libraries are optional."""

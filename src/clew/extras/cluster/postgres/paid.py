@@ -5,7 +5,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -96,20 +96,8 @@ class PostgresFile:
     def is_blank(self) -> bool:
         return not self.exists()
 
-    # The room is the server's, which says at once what it cannot keep. It has checksums of its own,
-    # and is mended by who runs it.
-
-    def room(self) -> AbstractContextManager[None]:
-        return nullcontext()
-
-    def check_room(self) -> None: ...
-
-    def give_room(self) -> None: ...
-
-    def mend(self) -> None: ...
-
     def faults(self) -> list[str]:
-        return []
+        return []  # the server has checksums of its own
 
 
 @contextmanager

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.base.types import Document, Extraction, Scalar
+from clew.base.types import Document, Scalar
 from clew.index.building import Rows, build_rows
 from clew.index.layers.vectors import ChunkKey, ChunkVectors, embed_names
 from clew.index.recipe import build_model_recipe, check_recipe
 from clew.models import Models
-from clew.models.extractors.cooccurrence import Cooccurrence
 from clew.models.loading import Specs, load_models
 from clew.models.run import Meter
 
@@ -44,19 +43,9 @@ def _names(models: Models, keys: Sequence[str]) -> NDArray[np.float32]:
     return embed_names(keys, models.embedder)
 
 
-def _triples(models: Models, texts: Sequence[str]) -> list[Extraction]:
-    """Return the extraction of each text by rules."""
-    return Cooccurrence(models.tagger).extract(texts)
-
-
 def _process(_models: Models) -> int:
     """Return the process id, for tests that kill workers."""
     return os.getpid()
 
 
-_TASKS: Mapping[str, Callable[..., Any]] = {
-    "rows": _rows,
-    "names": _names,
-    "triples": _triples,
-    "process": _process,
-}
+_TASKS: Mapping[str, Callable[..., Any]] = {"rows": _rows, "names": _names, "process": _process}
