@@ -36,7 +36,7 @@ def test_a_link_comes_back_as_it_was(weights, dtype, kept, narrow):
     if not narrow:  # as an earlier version cached it
         arrays |= {"a.indptr": link.indptr, "a.indices": link.indices}
     found = link_from_arrays(arrays, "a.")
-    for part in (found.whole, found.rows(np.arange(3))):
+    for part in (found.whole, found.entries_of(np.arange(3)).to_matrix()):
         assert part.data.dtype == dtype
         assert part.indices.dtype == np.int32
         np.testing.assert_array_equal(part.toarray(), link.toarray())

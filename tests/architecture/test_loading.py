@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from importlib import import_module
@@ -52,6 +53,19 @@ def loaded_by(folder, *arguments):
     )
     assert done.returncode == 0, done.stderr
     return set((folder / "loaded").read_text().split())
+
+
+def test_a_question_after_an_edit_loads_nothing_that_finds_edits(folder, tmp_path, monkeypatch):
+    """The writer found them, and who reads only applies them."""
+    shutil.copytree(folder / "docs", tmp_path / "docs")
+    always = "import clew.index.generation\nclew.index.generation.EDITED_FROM = 1\n"
+    monkeypatch.setattr(sys.modules[__name__], "PROGRAM", always + PROGRAM)
+    loaded_by(tmp_path, "index", "docs")
+    (tmp_path / "docs" / "new.md").write_text("# Pole\n\nThe brig Pole was built by Jon Lund.")
+    assert "clew.index.generation.edits" in loaded_by(tmp_path, "index", "docs")
+    question = ("search", "Who built the brig Pole?", "--method", "bm25")
+    assert "clew.index.generation.edited" in loaded_by(tmp_path, *question)
+    assert loaded_by(tmp_path, *question) & {"scipy", "clew.index.generation.edits"} == set()
 
 
 def below(package, loaded):

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from clew.algo.ascending import sort_distinct
 from clew.algo.coding import Vectors, multiply_rows
-from clew.algo.links import expand_ranges
-from clew.algo.topk import DECIMALS, top_k
+from clew.algo.topk import top_k
 
 Score = Callable[[Sequence[tuple[int, ...]]], NDArray[np.float64]]
 _Key = tuple[tuple[int, ...], tuple[int, ...]]  # a state's units, and where it counts its frontier
@@ -113,36 +112,15 @@ def _next_units(
         for i, entity in enumerate(distinct.tolist()):
             tried(entity, directions[places[numbers == i]])
     pools = graph.units_of(distinct.tolist())
-    way, unit, score = _score_units(graph.vectors, pools, numbers, places, directions)
-    own = np.array([state.units for state in states]).reshape(len(states), -1)
-    is_new = (unit[:, None] != own[places[way]]).all(axis=1)
-    way, unit, score = way[is_new], unit[is_new], score[is_new]
-    order = np.lexsort((unit, -np.round(score, DECIMALS), way))
-    way, unit = way[order], unit[order]
-    first = np.searchsorted(way, way) + k > np.arange(len(way))
-    for i, row in zip(way[first].tolist(), unit[first].tolist(), strict=True):
-        yield states[ways[i][0]], ways[i][1], row
-
-
-def _score_units(
-    vectors: Vectors,
-    pools: Sequence[NDArray[np.integer]],
-    numbers: NDArray[np.intp],
-    places: NDArray[np.integer],
-    directions: NDArray[np.float32],
-) -> tuple[NDArray[np.intp], NDArray[np.integer], NDArray[np.floating]]:
-    """Score the units in each path's pool; return (path, unit) pairs with their products.
-
-    Way i leads to the pool `numbers[i]` in the direction `places[i]`.
-    """
-    counts = np.array([len(pool) for pool in pools])
     together = np.concatenate(pools)
     units = sort_distinct(together)
-    ends = np.cumsum(counts)
-    ways, at = expand_ranges((ends - counts)[numbers], ends[numbers])
-    rows = np.searchsorted(units, together)[at]
-    products = multiply_rows(vectors, units, directions.T)
-    return ways, together[at], products[rows, places[ways]]
+    rows = np.split(np.searchsorted(units, together), np.cumsum([len(pool) for pool in pools])[:-1])
+    products = multiply_rows(graph.vectors, units, directions.T)
+    for (place, entity), number in zip(ways, numbers.tolist(), strict=True):
+        own = states[place].units
+        best = top_k(products[rows[number], place], k + len(own))
+        new = [unit for unit in pools[number][best].tolist() if unit not in own]
+        yield from ((states[place], entity, unit) for unit in new[:k])
 
 
 def _normalize(residual: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -110,8 +110,8 @@ def _sort_postings(
     postings: Link, lengths: Lengths, terms: NDArray[np.intp], df: NDArray[np.integer] | None
 ) -> list[_Posting]:
     sorted_postings = []
-    distinct, first = np.unique(terms, return_index=True)
-    for term, place in zip(distinct.tolist(), first.tolist(), strict=True):
+    first = {term: place for place, term in reversed([*enumerate(terms.tolist())])}
+    for term, place in sorted(first.items()):
         chunks, counts = postings.entries(term)
         n = len(chunks) if df is None else int(df[place])
         idf = np.log1p((lengths.n_chunks - n + 0.5) / (n + 0.5))

@@ -129,10 +129,6 @@ class Link(Protocol):
         """Return the entries of some rows. O(these)."""
         ...
 
-    def rows(self, rows: NDArray[np.integer]) -> Matrix:
-        """Return the (len(rows), n_b) matrix of some rows."""
-        return self.entries_of(rows).to_matrix()
-
     @property
     def counts(self) -> NDArray[np.integer]:
         """The (n_a,) number of entries of each row."""
@@ -187,9 +183,6 @@ class StoredLink:
         indptr = count_ends(stops - starts).astype(indices.dtype)
         check_link(indices, indptr, len(rows), self.shape[1])
         return Entries((len(rows), self.shape[1]), indptr, indices, data)
-
-    def rows(self, rows: NDArray[np.integer]) -> Matrix:
-        return self.entries_of(rows).to_matrix()
 
     @property
     def counts(self) -> NDArray[np.integer]:

@@ -72,10 +72,10 @@ def update_sharing(earlier: Choices, choosing: ChoosingRows, terms: Link, by_ter
 
 def _count_shared(terms: Link, by_term: Link, rows: NDArray[np.integer]) -> NDArray[np.float32]:
     """Return (len(rows), n): the number of terms that some rows share with each row."""
-    own = _binarize(terms.rows(rows))
+    own = _binarize(terms.entries_of(rows).to_matrix())
     some, places = np.unique(own.indices, return_inverse=True)
     own = csr_array((own.data, places, own.indptr), shape=(len(rows), len(some)))
-    return np.asarray((own @ _binarize(by_term.rows(some))).toarray())
+    return np.asarray((own @ _binarize(by_term.entries_of(some).to_matrix())).toarray())
 
 
 def _binarize(matrix: csr_array) -> csr_array:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 DECIMALS = 6
+_FEW = 64  # of which all are sorted sooner than the highest are found
 
 
 def top_k(scores: NDArray[np.floating], k: int) -> NDArray[np.intp]:
@@ -19,10 +20,10 @@ def top_k(scores: NDArray[np.floating], k: int) -> NDArray[np.intp]:
     """
     if k <= 0 or not len(scores):
         return np.empty(0, dtype=np.intp)
-    rows = np.arange(len(scores))
-    if k < len(scores):
-        least = np.partition(scores, -k)[-k]  # rounding can lift no row over it by more than that
-        rows = np.flatnonzero(scores >= least - 2 * 10.0**-DECIMALS)
+    if len(scores) <= max(k, _FEW):
+        return np.argsort(-np.round(scores, DECIMALS), kind="stable")[:k]
+    least = np.partition(scores, -k)[-k]  # rounding can lift no row over it by more than that
+    rows = np.flatnonzero(scores >= least - 2 * 10.0**-DECIMALS)
     keys = -np.round(scores[rows], DECIMALS)
     return rows[np.argsort(keys, kind="stable")][:k]
 

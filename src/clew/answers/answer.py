@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
-from clew.answers.citations import CitationFinder, CitedRange, find_citations
-from clew.answers.claims import StatementReader, make_reader, verify_by_llm
 from clew.answers.context import format_context, move_to_front
 from clew.answers.differences import add_difference
 from clew.answers.how_to import quote_steps
@@ -41,6 +40,10 @@ from clew.text.answer_line import find_answer_line
 from clew.text.pieces import OnPiece
 from clew.text.prose import OnMarks, ProseStream, is_unknown, read_prose
 from clew.text.statements import find_above
+
+if TYPE_CHECKING:
+    from clew.answers.citations import CitedRange
+    from clew.answers.claims import StatementReader
 
 OnCitation = Callable[[Citation], None]
 
@@ -95,7 +98,7 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
     count either. The answer has all of them, first those that were told.
     """
     support = evidence.support if min_support > 0 else None  # as an LLM is told
-    reader, unsupported = make_reader(models), tuple[str, ...]()
+    reader, unsupported = _make_reader(models), tuple[str, ...]()
     asked = _PROSE if style == "prose" and evidence.prompt in _READINGS else evidence.prompt
     refuses = support is not None
     begin = partial(_start_citing, on_citation, question, context, evidence, reader)
@@ -105,7 +108,7 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
             evidence, f"no passage fits a context of {context.budget_tokens} tokens"
         )
     answer = _read_direct_answer(question, context, evidence)
-    if answer is None and models.llm is not None and models.writes:
+    if answer is None and models.llm is not None and reader is not None:
         prompt = _build_prompt(question, context, asked, max_tokens, support)
         hear = writer.feed if on_text and asked == _PROSE else None
         reply = reply_to(models.llm, prompt, part="answer", on_text=hear)
@@ -157,6 +160,8 @@ def _accept_generated(
     if answer is None:
         return None, (), f"the LLM gave no answer ({reply.error or 'an empty reply'})"
     if verifier is not None and answer.kind != "refused" and answer.evidence.prompt in _READINGS:
+        from clew.answers.claims import verify_by_llm
+
         answer = verify_by_llm(answer, verifier)
     if answer.kind != "none":
         return answer, (), ""
@@ -165,20 +170,32 @@ def _accept_generated(
     return None, answer.unsupported, "no source says what the LLM answered"
 
 
+def _make_reader(models: Models) -> StatementReader | None:
+    """Return what reads an LLM's sentences and those of passages, None where no LLM writes."""
+    if models.llm is None or not models.writes:
+        return None
+    from clew.answers.claims import make_reader
+
+    return make_reader(models)
+
+
 def _start_citing(
     on_citation: OnCitation | None,
     question: str,
     context: Context,
     evidence: Evidence,
-    reader: StatementReader,
+    reader: StatementReader | None,
 ) -> OnMarks:
     """Return a callback for an LLM's citation marks that reports the citations found."""
+    if on_citation is None or reader is None:
+        return lambda _claim, _marks: None
+    from clew.answers.citations import CitationFinder
+
     citing = CitationFinder(question, context, reader)
 
     def hear(claim: str, marks: str) -> None:
-        if on_citation is not None:
-            for each in citing.feed(claim, marks):
-                on_citation(_cite_range(each, evidence))
+        for each in citing.feed(claim, marks):
+            on_citation(_cite_range(each, evidence))
 
     return hear
 
@@ -476,6 +493,8 @@ def _build_llm_answer(
         return _build_refusal(question, context, evidence)
     if prompt not in {*_READINGS, _PROSE}:
         return _build_generated(question, text, (), context, evidence)
+    from clew.answers.citations import find_citations
+
     result = find_citations(question, parts, context, reader)
     for note in result.notes:
         evidence = _add_note(evidence, note)

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from clew.base.options import check_options, drop_defaults, option, options_of
+from clew.base.options import BUDGET, check_options, drop_defaults, option, options_of
 from clew.base.runtime import arguments
 from clew.base.runtime.arguments import Kind
 from clew.errors import InputError
-from clew.index.options import BUDGET
 
 if TYPE_CHECKING:
     from clew.base.types import Exchange, Scalar

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew import steps
+from clew.algo.ascending import sort_distinct
 from clew.algo.coding import multiply_rows
 from clew.algo.links import neighbours
 from clew.algo.topk import find_highest
@@ -236,7 +237,7 @@ class Features:
         """
         link = self._snapshot.linked("chunk", "unit")
         units = [neighbours(link, row) for row in self._rows[:_READ]]
-        rows = np.unique(np.concatenate(units))
+        rows = sort_distinct(np.concatenate(units))
         if not len(rows):
             return float(self._cosines.max())
         cosines = multiply_rows(self._snapshot.layer("unit").vectors, rows, self._query.vector)

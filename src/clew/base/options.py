@@ -73,6 +73,7 @@ class Option:
         return f"{self.text_kind.words}, not {value!r:.60}"
 
 
+BUDGET = arguments.instance_of("clew.models.budget:Budget", "a clew.Budget")
 _NUMBERS: Mapping[str, Mapping[str, Any]] = {
     "N": {"type": int},
     "SHARE": {"type": float, "most": 1},

@@ -52,7 +52,7 @@ _COMMANDS = {
     "config": "config:run_config",
     "help": "helping:show_help",
 }
-_ALLOCATIONS = 20_000  # until cycles are looked for, which at 700 takes 5 % of a question
+_ALLOCATIONS = 100_000  # until cycles are looked for, which at 700 takes 5 % of a question
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 

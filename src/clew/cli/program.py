@@ -10,13 +10,10 @@ from typing import IO, Any, Never
 import click
 
 from clew import plugins
-from clew.answers.question import ExportOptions, Question
 from clew.base.display.visible import has_hidden
-from clew.base.options import plain_options
 from clew.cli import config, plain
 from clew.cli.plain import make_printable, one_line
 from clew.errors import BudgetSpent, ClewError, InputError
-from clew.index.options import AddOptions, PlanOptions
 
 SKIPPED = 3  # the exit status where some input gave no document
 BUDGET_ENDED = 4  # before the work did
@@ -147,19 +144,19 @@ HEADINGS: Mapping[str, str] = {
     "Output": "rows runs contexts reports plot as_json log_format quiet verbose",
 }
 _LAST = "Output"
-HEADING_OF = {
-    **{name: heading for heading, names in HEADINGS.items() for name in names.split()},
-    **{
-        name: option.heading
-        for value, door in (
-            (AddOptions, "index"),
-            (PlanOptions, "plan"),
-            (Question, "answer"),
-            (ExportOptions, "export"),
-        )
-        for name, option in plain_options(value, door).items()
-    },
-}  # by the name of an option's value
+
+
+def find_headings() -> dict[str, str]:
+    """Return the heading of each option, by the name of its value."""
+    from clew.answers.question import ExportOptions, Question
+    from clew.base.options import plain_options
+    from clew.index.options import AddOptions, PlanOptions
+
+    headings = {name: heading for heading, names in HEADINGS.items() for name in names.split()}
+    doors = {AddOptions: "index", PlanOptions: "plan", Question: "answer", ExportOptions: "export"}
+    for value, door in doors.items():
+        headings |= {name: each.heading for name, each in plain_options(value, door).items()}
+    return headings
 
 
 def _is_index_name(word: str) -> bool:
@@ -205,10 +202,11 @@ class GroupedCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {heading: [] for heading in HEADINGS}
+        heading_of = find_headings()
         for param in self.get_params(ctx):  # that of the help is click's own, and the last
             record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
             if record is not None:
-                sections[HEADING_OF.get(str(param.name), _LAST)].append(record)
+                sections[heading_of.get(str(param.name), _LAST)].append(record)
         for heading, records in sections.items():
             if records:
                 with formatter.section(heading):

@@ -12,7 +12,7 @@ from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from clew.base.options import check_options, make_option, option, options_of
+from clew.base.options import BUDGET, check_options, make_option, option, options_of
 from clew.base.runtime import arguments
 from clew.base.runtime.arguments import Kind
 from clew.limits import LIMITS, ReadingLimits, parse_limits
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 CORE_SHARE = 0.8  # β in KET-RAG's paper
 # Doors: the commands `index` and `plan`, the jobs `upload` and `extract`, a client that will `send`
 _COMMANDS = "index plan"
-BUDGET = arguments.instance_of("clew.models.budget:Budget", "a clew.Budget")
 _ANYTHING = Kind(lambda _: True, "anything")  # what is checked where it is parsed
 _SCHEMA = Kind(lambda v: isinstance(v, str | PathLike | Mapping), "a file's name or a mapping")
 _read = partial(option, heading="What is read")

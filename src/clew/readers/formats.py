@@ -140,7 +140,8 @@ def read(  # noqa: PLR0913 -- one argument for each option
     fill = partial(replace, columns=columns or Columns(), limits=limits, ocr=ocr)
 
     def count(members: Iterable[File]) -> None:
-        progress.total = sum(_count_bytes(fill(each)) for each in members)
+        filled = map(fill, members)
+        progress.total = sum(file.size for file in filled if _find_unread(file) is None)
 
     all_files = _files(
         sources, roots, selection, count, limits, part=part, fetched=fetched, sql=sql
@@ -226,9 +227,10 @@ def _distinct(
             if isinstance(file, Skipped):
                 yield file
                 continue
-            progress.open(file.source, _count_bytes(file))
+            unread = _find_unread(file)
+            progress.open(file.source, file.size if unread is None else 0)
             ids: list[str] = []
-            for item in _read_file(file, apart):
+            for item in _read_file(file, apart) if unread is None else [unread]:
                 if isinstance(item, Document) and file.place:
                     item = _add_metadata(item, file)  # noqa: PLW2901
                     ids.append(item.id)
@@ -309,15 +311,7 @@ def _is_text(file: File, suffix: str) -> bool:
     return True
 
 
-def _count_bytes(file: File) -> int:
-    """Return the number of bytes of a file to read."""
-    return file.size if _find_unread(file) is None else 0
-
-
 def _read_file(file: File, apart: Apart) -> Iterator[Document | Skipped]:
-    if (unread := _find_unread(file)) is not None:
-        yield unread
-        return
     _log.debug("reading %s", file.source)
     try:
         with packed.unpack(file) as plain_file:

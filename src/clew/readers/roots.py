@@ -7,7 +7,7 @@ the same: a second folder `docs` is called by its parent too, as in `other/docs`
 
 import os
 from collections.abc import Mapping
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from clew.errors import InputError
 
@@ -40,8 +40,8 @@ class Roots:
             name = self._root_of(place)
         if name is None:
             return show_name(path.name)
-        below = PurePath(os.path.relpath(place, self.places[name]))
-        return "/".join(part for part in (name, *map(show_name, below.parts)) if part != ".")
+        below = place.parts[len(self.places[name].parts) :]
+        return "/".join([name, *map(show_name, below)])
 
     def _root_of(self, place: Path) -> str | None:
         """Return the name of the innermost root at or above a path."""

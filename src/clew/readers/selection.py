@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from fnmatch import fnmatchcase
+from fnmatch import fnmatchcase, translate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clew.base.runtime.lazy import compile_re
 from clew.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ BY_DEFAULT = (
     "desktop.ini", "~$*", "*.min.js", "*.min.css", "package-lock.json", "npm-shrinkwrap.json",
     "pnpm-lock.yaml", "clew.toml",
 )  # fmt: skip
+_BY_DEFAULT = compile_re("|".join(map(translate, BY_DEFAULT)))
 MARKS = frozenset({"CACHEDIR.TAG", "pyvenv.cfg"})
 BY_PATTERN, BY_GITIGNORE = "exclude", "gitignore"
 
@@ -81,7 +83,7 @@ class Selection:
     ) -> bool:
         """Check whether a file or folder inside a folder is to be read."""
         why = ""
-        if any(fnmatchcase(path.name, pattern) for pattern in BY_DEFAULT):
+        if _BY_DEFAULT.match(path.name):
             why = "default"
         elif self._names(file_id, below, path.as_posix(), path.name):
             why = BY_PATTERN

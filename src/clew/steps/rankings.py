@@ -90,7 +90,7 @@ def hybrid_ranking(
             None, choose_fusion(fusion, dense.scores, lexical_scores(snapshot, query.text))
         )
     lexical = lexical_ranking(snapshot, query.text)
-    rows = np.union1d(dense.rows, lexical.best(CANDIDATES))
+    rows = sort_distinct(np.concatenate([dense.rows, lexical.best(CANDIDATES)]))
     both = [(ranking, ranking.of(rows)) for ranking in (dense, lexical)]
 
     def score_others(others: NDArray[np.integer]) -> Scores:

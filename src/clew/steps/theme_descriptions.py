@@ -180,7 +180,7 @@ def choose_sentences(
     best = best[whole] if any(whole) else best
     rows, vectors, nearness = rows[best], vectors[best], nearness[best]
     n = len(rows)
-    has = snapshot.linked("sentence", "term").rows(rows)[:, terms].toarray() > 0
+    has = snapshot.linked("sentence", "term").entries_of(rows).to_matrix()[:, terms].toarray() > 0
     candidates = Candidates(
         prior=min_max(nearness),
         matches=has.astype(np.float64),
@@ -234,7 +234,8 @@ def _list_relations(
             yield ThemeRelation(subject=a, relation=relation, object=b, count=int(n))
         return
     units = np.unique(snapshot.linked("chunk", "unit").entries_of(chunks).indices)
-    has = snapshot.linked("entity", "unit").rows(np.asarray(entities, dtype=np.intp))[:, units]
+    mentioned = snapshot.linked("entity", "unit").entries_of(np.asarray(entities, dtype=np.intp))
+    has = mentioned.to_matrix()[:, units]
     has.data[:] = 1
     together = np.triu((has @ has.T).toarray(), 1).astype(np.float64)
     names = texts(list(entities))

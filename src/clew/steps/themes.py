@@ -204,9 +204,9 @@ def _link_chunks(snapshot: Snapshot, chunks: Rows) -> Matrix:
     as neighbours.
     """
     graph = entity_graph(snapshot, _LINKS)
-    own = graph.chunk_entities.rows(chunks)
+    own = graph.chunk_entities.entries_of(chunks)
     entities = np.unique(own.indices)
-    back = graph.entity_chunks.rows(entities).astype(np.float64)
+    back = graph.entity_chunks.entries_of(entities).to_matrix().astype(np.float64)
     back.data[:] = 1.0
     weights = graph.rarity[entities] / np.maximum(graph.entity_chunks.counts_of(entities), 1)
     places = np.searchsorted(entities, own.indices)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -60,7 +61,11 @@ _QUARTERS = {
 }
 _QUARTER_OF = {name: month for month, names in _QUARTERS.items() for name in names.split()}
 YEAR = r"(?:1\d{3}|20\d{2})"
-_MONTH = "|".join(sorted({n for name in _MONTH_OF for n in (name, name.title(), name.upper())}))
+_SPELT = sorted({n for name in _MONTH_OF for n in (name, name.title(), name.upper())})
+_MONTH = "|".join(  # by first letters, which takes a third of the time to search
+    f"{first}(?:{'|'.join(name[1:] for name in names)})"
+    for first, names in groupby(_SPELT, itemgetter(0))
+)
 _FROM = r"(?<![A-Za-z\d.,/:-])"  # a number begins here,
 _TO = r"(?![\d/-]|\.\d|[A-SU-Za-z_])"  # and ends here; "T" is before a time
 _ALONE = r"(?![\w:%]|[.,/]\d)"  # not "March 5,000", "5:30"
@@ -96,6 +101,8 @@ _TIMES = (
 )
 _OF_DAYS = tuple(map(compile_re, _DAYS))
 _OF_TIMES = tuple(map(compile_re, _TIMES))
+# A text without any of these characters has none of a form; a form without some is looked for.
+_MARKS = dict(zip(_OF_DAYS, ("-/.", "-/.", "", "", "月월", "/", "."), strict=True))
 # Before a month alone.
 _DURING = compile_re(
     r"\b(?:in|between|to|since|until|till|by|before|after|during|of|from|through|last|next|this"
@@ -251,12 +258,13 @@ def find_periods(text: str, *, day_first: DayFirst = None) -> list[FoundDate]:
 def _find(text: str, forms: Sequence[re.Pattern[str]], day_first: DayFirst) -> list[FoundDate]:
     """Return the dates matched by some forms; earlier forms win over overlapping ones."""
     if not _DIGIT.search(text):
-        forms = [_OF_DAYS[3]]
+        forms = [_OF_DAYS[3]] if " " in text else ()  # a month alone stands behind a word
     elif day_first is None:
         day_first = find_day_first([text])
     taken, found = bytearray(len(text)), []
     for form in forms:
-        for match in form.finditer(text):
+        marks = _MARKS.get(form)
+        for match in form.finditer(text) if not marks or any(map(text.count, marks)) else ():
             each = _read_match(match, day_first)
             if each is not None and not any(taken[each.start : each.end]):
                 taken[each.start : each.end] = b"\1" * (each.end - each.start)

@@ -204,7 +204,7 @@ def find_language(text: str) -> str | None:
     """
     read = text[:_MAX_LENGTH]
     letters = sum(map(str.isalpha, read))
-    for name, script in _SCRIPTS:
+    for name, script in () if read.isascii() else _SCRIPTS:
         if len(script.findall(read)) * 5 > letters:
             return name
     words = [word.casefold() for word in _WORD.findall(read)]

@@ -126,7 +126,7 @@ def uncased_spans(text: str) -> Iterator[Span]:
 
 def is_long_term(term: str) -> bool:
     """Check whether a term in a script without spaces has three or more characters."""
-    return len(term) > _PAIR and bool(UNSPACED.match(term))
+    return len(term) > _PAIR and not term.isascii() and bool(UNSPACED.match(term))
 
 
 def name_spans(text: str) -> Iterator[Span]:

@@ -90,7 +90,8 @@ class ProseStream:
 
     def end(self, text: str) -> None:
         """Send the rest of the answer `text`, which may be another one; empty: there is none."""
-        self._send(self._reply)
+        if self._reply:
+            self._send(self._reply)
         self._pieces.end(text)
 
     def _send(self, reply: str) -> None:

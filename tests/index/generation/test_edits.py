@@ -149,7 +149,7 @@ def derived(snapshot):
     found = {}
     for name, link in links.items():
         rows = np.arange(link.shape[0])[::-1]
-        some = link.rows(rows)
+        some = link.entries_of(rows).to_matrix()
         by_row = [link.row(row).tolist() for row in range(link.shape[0])]
         whole = link.whole
         assert by_row == [link.row(row).tolist() for row in range(link.shape[0])]

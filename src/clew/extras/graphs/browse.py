@@ -246,8 +246,8 @@ def _view_texts(snapshot: Snapshot, units: list[int]) -> tuple[EntityText, ...]:
 
 def _find_neighbours(snapshot: Snapshot, row: int, units: list[int]) -> tuple[NearEntity, ...]:
     layer = snapshot.layer("entity")
-    shared = snapshot.linked("unit", "entity").rows(np.asarray(units, dtype=np.int64)).indices
-    counts = np.bincount(shared, minlength=len(layer)).astype(np.float64)
+    mentioned = snapshot.linked("unit", "entity").entries_of(np.asarray(units, dtype=np.int64))
+    counts = np.bincount(mentioned.indices, minlength=len(layer)).astype(np.float64)
     counts[row] = 0
     rows = positive_top_k(counts, _MAX_NEIGHBOURS).tolist()
     near = zip(rows, layer.ids(rows), layer.texts(rows), strict=True)

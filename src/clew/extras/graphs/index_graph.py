@@ -100,7 +100,7 @@ def _count_shared_texts(snapshot: Snapshot, rows: NDArray[np.int64]) -> csr_arra
 
 def _read_ones(link: Link, rows: NDArray[np.int64]) -> csr_array:
     """Return some rows of a link as a binary matrix."""
-    found = link.rows(rows)
+    found = link.entries_of(rows)
     ones = np.ones(len(found.indices))
     return csr_array((ones, found.indices, found.indptr), shape=found.shape)
 

@@ -113,8 +113,7 @@ def _open_base(store: Store, view: View) -> BaseGeneration | None:
     arrays = store.cache.load(_ASSEMBLY, cached[-1])
     if arrays is None or _LOOKUP not in arrays:
         return None
-    from clew.index.generation.edited import BaseGeneration, GenerationEdits
-    from clew.index.generation.edits import TooManyEdits
+    from clew.index.generation.edited import BaseGeneration, GenerationEdits, TooManyEdits
 
     try:
         if int(arrays[_NUMBERING][0]) != view.numbering:
@@ -156,7 +155,8 @@ def _find_and_cache_edits(
     store: Store, view: View, base: Assembly, of: int
 ) -> dict[str, NDArray[Any]]:
     """Find edits and cache them. Raises TooManyEdits."""
-    from clew.index.generation.edits import TooManyEdits, find_edits
+    from clew.index.generation.edited import TooManyEdits
+    from clew.index.generation.edits import find_edits
 
     touched = view.touched(of, int(base.lookups["sizes"][0]))
     if touched is None or len(touched) > _count_max_edited(base):

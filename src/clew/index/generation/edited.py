@@ -31,6 +31,10 @@ def _chain(first: Callable[[int], int], then: Callable[[int], int]) -> Callable[
     return lambda row: then(first(row))
 
 
+class TooManyEdits(Exception):
+    """The generations differ too much, or in a way that edits do not cover."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class EditedAssembly(Assembly):
     """The assembly of a generation that is a base with edits."""

@@ -209,11 +209,11 @@ def _find_known(
 def _reply_around(request: exchange.Around, snapshot: Snapshot) -> exchange.FoundAround:
     query = _build_query(request.asked)
     rows, places = _find_known(snapshot, request.entities)
-    link = steps.entity_chunks(snapshot).rows(rows)
+    link = steps.entity_chunks(snapshot).entries_of(rows)
     distinct, place = np.unique(link.indices, return_inverse=True)
     cosines = steps.cosines_of(snapshot, "chunk", query, distinct)
     worth = cosines[place] + _UNDER_TITLE * ((link.data & steps.TITLED) > 0)
-    owners = np.repeat(np.arange(link.shape[0]), np.diff(link.indptr))
+    owners = link.owners
     best = np.lexsort((link.indices, -np.round(worth, DECIMALS), owners))
     best = best[np.arange(len(best)) - link.indptr[owners[best]] < request.most]
     return exchange.FoundAround(
@@ -252,7 +252,7 @@ def _reply_towards(request: exchange.Towards, snapshot: Snapshot) -> exchange.Fo
 @_reply.register
 def _reply_tell(request: exchange.Tell, snapshot: Snapshot) -> exchange.ToldChunks:
     question, rows = request.asked, request.chunks
-    link = steps.chunk_entities(snapshot).rows(rows)
+    link = steps.chunk_entities(snapshot).entries_of(rows)
     distinct, place = np.unique(link.indices, return_inverse=True)
     return exchange.ToldChunks(
         rows=rows,

@@ -16,8 +16,9 @@ import numpy as np
 
 from clew.algo.links import link_to_arrays
 from clew.base.types import KINDS
+from clew.index.generation.edited import TooManyEdits
 from clew.index.generation.edits.entities import EntityEdits, find_entities
-from clew.index.generation.edits.source import Source, TooManyEdits, find_documents
+from clew.index.generation.edits.source import Source, find_documents
 from clew.index.generation.edits.terms import TermEdits, find_terms, link_terms
 from clew.index.generation.edits.triples import (
     TripleEdits,
@@ -51,8 +52,6 @@ if TYPE_CHECKING:
     from clew.index.store.columns import StoredColumns
 
     Arrays = dict[str, NDArray[Any]]
-
-__all__ = ["Edits", "TooManyEdits", "find_edits"]
 
 
 def find_edits(base: Assembly, stored: StoredColumns, touched: Sequence[Touched]) -> Arrays:

@@ -236,7 +236,7 @@ def _kept_occurrences(
 def _kept_descriptions(source: Source, rows: Rows) -> tuple[Rows, Rows]:
     """Return the kept descriptions of some entities, and the index of each one's entity."""
     places = np.flatnonzero(rows >= 0)
-    chunks = np.unique(source.base.links["entity", "chunk"].rows(rows[places]).indices)
+    chunks = np.unique(source.base.links["entity", "chunk"].entries_of(rows[places]).indices)
     chunks = chunks[~are_in(chunks, source.chunks.gone)]
     descriptions = rows_below(source.column("description.chunk"), chunks)
     number = np.full(len(source.base.stored["entity"]), -1, dtype=np.int64)

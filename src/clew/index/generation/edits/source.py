@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from clew.algo.row_edits import RowEdits
 from clew.base.types import KINDS, LLM_MADE, UNITS
 from clew.index.generation.assembly import Assembly, IndexCounts
+from clew.index.generation.edited import TooManyEdits
 from clew.index.generation.edits.search import are_in, insertion_places, rows_below
 from clew.index.generation.rows import Live, Rows, follow_rows, place_by_row
 from clew.index.store import Touched
@@ -21,10 +22,6 @@ _LAYERS = (
     "sentence", "count", "subchunk", "extraction", "statement", "triple", "description", "profile",
 )  # fmt: skip
 _LIMITED_LAYERS = ("sentence", "statement", "triple", "description")
-
-
-class TooManyEdits(Exception):
-    """The generations differ too much, or in a way that edits do not cover."""
 
 
 @dataclass(frozen=True)

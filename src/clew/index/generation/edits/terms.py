@@ -160,9 +160,9 @@ def _link_sentences(
     if not len(old):
         return entries
     own = entries.tocoo()
-    former = source.base.links["sentence", "term"].rows(sentences.edits.origin[old]).tocoo()
-    columns = terms.edits.to_present(former.col)
-    row = np.concatenate([new[own.row], old[former.row]])
+    former = source.base.links["sentence", "term"].entries_of(sentences.edits.origin[old])
+    columns = terms.edits.to_present(former.indices)
+    row = np.concatenate([new[own.row], old[former.owners]])
     return build_link(row, np.concatenate([own.col, columns]), len(rows), terms.edits.size)
 
 

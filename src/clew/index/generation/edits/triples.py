@@ -105,9 +105,10 @@ def link_to_chunks(
     old = np.flatnonzero(edits.origin >= 0)
     if not len(old):
         return new
-    entries = source.base.links[layer, "chunk"].rows(edits.origin[old]).tocoo()
-    stay = ~are_in(entries.col, source.chunks.gone)
-    rows, chunks = old[entries.row[stay]], source.chunks.to_present(entries.col[stay])
+    entries = source.base.links[layer, "chunk"].entries_of(edits.origin[old])
+    stay = ~are_in(entries.indices, source.chunks.gone)
+    rows = old[entries.owners[stay]]
+    chunks = source.chunks.to_present(entries.indices[stay])
     more = new.tocoo()
     together = (
         np.concatenate([entries.data[stay], more.data]),

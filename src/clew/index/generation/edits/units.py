@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from clew.algo.ascending import match_sorted
 from clew.algo.row_edits import RowEdits
 from clew.base.types import LLM_MADE, TERM, UNITS
+from clew.index.generation.edited import TooManyEdits
 from clew.index.generation.edits.distinct import (
     DistinctEdits,
     KnownRows,
@@ -24,7 +25,7 @@ from clew.index.generation.edits.search import (
     take_or_any,
     take_or_default,
 )
-from clew.index.generation.edits.source import MOST_ROWS, Source, TooManyEdits
+from clew.index.generation.edits.source import MOST_ROWS, Source
 from clew.index.generation.edits.terms import TermEdits
 from clew.index.generation.rows import Rows
 from clew.index.store.columns import StoredColumns
