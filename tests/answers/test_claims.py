@@ -70,6 +70,34 @@ def test_a_sentence_is_judged_by_meaning_and_strictly(reader, text, is_supported
     assert (unsupported(reader, text, CONTRACT) == ()) == is_supported
 
 
+NUMBERS = hit(
+    "numbers",
+    "Marit Holm was born in Eikvik in 1899. She died at Ravnsund in 1974. "
+    "The room costs 80 euros a night. Breakfast costs 12 euros. "
+    "The north hall has 240 seats. The south hall has 175 seats.",
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_supported"),
+    [
+        ("Marit Holm died at the age of 75 years [1].", True),
+        ("Marit Holm died at the age of 57 years [1].", False),
+        ("Marit Holm died at Ravnsund, in room 75 [1].", False),
+        ("Room and breakfast cost 92 euros in total [1].", True),
+        ("Room and breakfast cost 93 euros in total [1].", False),
+        ("Room and breakfast cost 92 euros [1].", False),
+        ("The room costs 68 euros more than breakfast [1].", True),
+        ("The room costs 92 euros more than breakfast [1].", False),
+        ("The north hall has 65 seats more than the south hall [1].", True),
+        ("The north hall has 65 euros more than the south hall [1].", False),
+    ],
+)
+def test_what_is_computed_of_two_numbers_is_said(reader, text, is_supported):
+    """If the sentence says that it computes, and both numbers are of one kind."""
+    assert bool(unsupported(reader, text, NUMBERS)) != is_supported
+
+
 def test_a_table_says_it_too_and_is_not_cited(reader):
     rows = table(("Rotterdam", "a port where the buyer has a warehouse"))
     assert unsupported(reader, "The buyer's warehouse is in Rotterdam.", tables=[rows]) == ()

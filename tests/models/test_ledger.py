@@ -116,11 +116,26 @@ def test_totals_and_sizes(ledger):
     ledger.record(Request("m", PROMPT, (Turn("a"),)), Turn("b", "", 20, 3, 0.25))
     ledger.record(Request("n", PROMPT), Turn("b", "", 7, 1, None))
     ledger.record(Request("n", PROMPT, (Turn("a"),)), Turn("b"))
+    ledger.mark_failed([Request("n", PROMPT), Request("n", PROMPT, (Turn("a"),))])
     assert ledger.totals() == {
         ("m", "q-1"): Total(
-            calls=2, faults=0, prompt_tokens=30, completion_tokens=5, cost_usd=0.75
+            calls=2,
+            read=0,
+            repaired=1,
+            failed=0,
+            prompt_tokens=30,
+            completion_tokens=5,
+            cost_usd=0.75,
         ),
-        ("n", "q-1"): Total(calls=2, faults=0, prompt_tokens=7, completion_tokens=1, cost_usd=None),
+        ("n", "q-1"): Total(
+            calls=2,
+            read=0,
+            repaired=0,
+            failed=1,
+            prompt_tokens=7,
+            completion_tokens=1,
+            cost_usd=None,
+        ),
     }
     assert sorted(ledger.sizes("m", "q-1")) == [(10, 2, 1.5, False), (20, 3, 0.0, True)]
     assert ledger.sizes("n", "q-1") == [(7, 1, 0.0, False)]

@@ -2,6 +2,7 @@
 
 import json
 import tracemalloc
+from dataclasses import astuple
 from pathlib import Path
 
 import pytest
@@ -297,3 +298,24 @@ def test_every_line_is_accounted_for(tmp_path_factory, lines):
             kept = len(record.extraction.triples) + len(record.extraction.entities)
             given = len(line.get("triples") or []) + len(line.get("entities") or [])
             assert kept + reports >= given
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"validity": "from 2019 until May 2023; as of 2024"}, "20190000 20230500 0, 0 0 20240000"),
+        ({"validity": ""}, ""),
+        ({"validity": "recently"}, None),
+        ({"validity": "from 2019 until then"}, None),
+        ({"validity": "from 2023 until 2019"}, None),
+        ({"validity": ["from 2019"]}, None),
+    ],
+)
+def test_dates_of_a_triple(recorded, fields, expected):
+    """As an export writes them; others are reported, and left out."""
+    triple = {"subject": "Anna Berg", "relation": "led", "object": "Nordlys", **fields}
+    ((item,), reports) = recorded({"id": "a", "triples": [triple]})
+    [read] = item.extraction.triples
+    times = (" ".join(map(str, astuple(time))) for time in read.validity)
+    assert ", ".join(times) == (expected or "")
+    assert len(reports) == (expected is None)

@@ -29,6 +29,16 @@ SENTENCES = [
         "Summer Olympics|1920 Summer Olympics|Antwerp",
         "1920",
     ),
+    (
+        "In 1912 Shirase led it, and by 1914 Ernest Shackleton.",
+        "Shirase|Ernest Shackleton",
+        "1912|1914",
+    ),
+    (
+        "1912 Shirase landed; on 5 May 1914 Shackleton sailed.",
+        "Shirase|Shackleton",
+        "1912|5 May 1914",
+    ),
     ("On 2nd of May 1885 she moved to Bergen, Norway.", "Bergen|Norway", "2nd of May 1885"),
     ("They walked to Maud of Wales.", "Maud of Wales|Wales", ""),
     ("A title is Duke of York and Albany.", "Duke of York and Albany|Duke of York|Albany|York", ""),

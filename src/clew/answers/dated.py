@@ -18,9 +18,8 @@ import numpy as np
 
 from clew.base.runtime.lazy import compile_re
 from clew.filters.validity import find_date
-from clew.text.analyze import term_set
 from clew.text.dates import Date, find_dates, find_day_first, find_periods, read_date
-from clew.text.forms import find_base
+from clew.text.forms import find_bases
 from clew.text.languages import find_language
 from clew.text.questions import question_kind
 
@@ -290,10 +289,10 @@ def _count_matched_words(
         question = f"{question[: found.start]} {question[found.end :]}"
     for _, pattern in _ORDERS:
         question = pattern.sub(" ", question)
-    words = _read_words(question)
-    near = [len(words & _read_words(passage.text)) for passage in passages]
+    words = find_bases(question)
+    near = [len(words & find_bases(passage.text)) for passage in passages]
     return [
-        2 * len(words & _read_words(f"{each.head}\n{each.text}")) + near[each.place]
+        2 * len(words & find_bases(f"{each.head}\n{each.text}")) + near[each.place]
         for each in sentences
     ]
 
@@ -330,7 +329,3 @@ def _today() -> Parts:
     given = os.environ.get("SOURCE_DATE_EPOCH", "")
     now = datetime.fromtimestamp(int(given) if given.isdecimal() else time.time(), UTC)
     return now.year, now.month, now.day
-
-
-def _read_words(text: str) -> frozenset[str]:
-    return frozenset(map(find_base, term_set(text)))

@@ -19,7 +19,7 @@ from clew.base.runtime.lazy import compile_re
 from clew.filters.validity import find_date
 from clew.text.analyze import term_set
 from clew.text.dates import find_dates, parse_period
-from clew.text.forms import find_base
+from clew.text.forms import find_base, find_bases
 
 if TYPE_CHECKING:
     from clew.answers.sentences import Sentence
@@ -74,12 +74,8 @@ def _read_sentence(text: str) -> _Statement:
             start += len(head) + 1
         rest[start:end] = " " * (end - start)
         values.append((str(match.lastgroup), " ".join(text[start:end].split())))
-    words = _read_words("".join(rest))
-    return _Statement(tuple(values), words - _HEDGES - _CHANGES, _read_words(text))
-
-
-def _read_words(text: str) -> frozenset[str]:
-    return frozenset(map(find_base, term_set(text)))
+    words = find_bases("".join(rest))
+    return _Statement(tuple(values), words - _HEDGES - _CHANGES, find_bases(text))
 
 
 def find_difference(
@@ -131,7 +127,7 @@ def _find_own(sentence: _Statement, other: _Statement) -> _Values:
         (kind, text)
         for kind, text in dict.fromkeys(sentence.values)
         if (kind, text) not in other.values
-        and not (kind == "name" and _read_words(text) <= other.all_words)
+        and not (kind == "name" and find_bases(text) <= other.all_words)
     )
 
 
@@ -153,8 +149,8 @@ def _are_parallel(one: str, other: str) -> bool:
 
 def _share_words(question: str, one: tuple[str, str], other: tuple[str, str]) -> bool:
     """Check whether both sentences contain the same words of the question."""
-    wanted = _read_words(question)
-    first, second = (wanted & (_read_words(t) | _read_words(s)) for t, s in (one, other))
+    wanted = find_bases(question)
+    first, second = (wanted & (find_bases(t) | find_bases(s)) for t, s in (one, other))
     return first == second
 
 
@@ -227,7 +223,7 @@ def _find_differing(
 
 def _differ_by_date(one: Quote, other: Quote) -> bool:
     """Check whether two quotes of a document have different dates, and one reports a change."""
-    if not any(_read_words(each.text) & _CHANGES for each in (one, other)):
+    if not any(find_bases(each.text) & _CHANGES for each in (one, other)):
         return False
     dates = [find_head_above(each)[1] for each in (one, other)]
     return all(dates) and dates[0] != dates[1]

@@ -19,7 +19,7 @@ from clew.base.runtime.lazy import compile_re
 from clew.steps.entity_types import OTHER
 from clew.text.analyze import term_set, term_spans, terms
 from clew.text.dates import find_days
-from clew.text.forms import find_base
+from clew.text.forms import find_base, find_bases
 from clew.text.keys import name_key
 from clew.text.layout import ends_as_question
 from clew.text.measures import has_asked_value
@@ -503,17 +503,11 @@ def _has_word(text: str, word: str) -> bool:
     """Check whether a text contains a word in any form; a code must match exactly."""
     if _CODE.fullmatch(word) or not (keys := term_set(word)):
         return word in text and bool(re.search(rf"(?<!\w){re.escape(word)}(?![\w#+]|[.-]\w)", text))
-    words, bases = term_set(text), _base_set(text)
+    words, bases = term_set(text), find_bases(text)
     return all(
         find_base(key) in bases or any(o[:1] == key[:1] and _begins(key, o) for o in words)
         for key in keys
     )
-
-
-@lru_cache(maxsize=1 << 12)
-def _base_set(text: str) -> frozenset[str]:
-    """Return the distinct word stems of a text, cached for the last texts."""
-    return frozenset(map(find_base, term_set(text)))
 
 
 def _begins(a: str, b: str) -> bool:

@@ -286,6 +286,11 @@ class OpenIndex(Closing):
         """Return whether any opened resource is still held."""
         return self._snapshot is not None
 
+    @checked
+    def lock(self) -> None:
+        """Become the index's only writer until it is closed. Raises IndexLocked."""
+        self._open_store().lock()
+
     @property
     def generation(self) -> int:
         """Return the number of the generation in use, or of the newest one."""

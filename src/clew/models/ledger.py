@@ -66,7 +66,9 @@ class Total:
     """The totals of the recorded calls of one model with one prompt version."""
 
     calls: int
-    faults: int  # replies of no use, such as one that breaks its schema
+    read: int  # prompts whose first reply could be used as a whole
+    repaired: int  # others whose repair could
+    failed: int  # those of which not all, or nothing, could be used
     prompt_tokens: int
     completion_tokens: int
     cost_usd: float | None  # None: the price of one of them was not known
@@ -221,21 +223,25 @@ class Ledger:
 
     def totals(self) -> dict[tuple[str, str], Total]:
         """Return the totals of all calls, by model and prompt version."""
-        question = """SELECT model, version, sum(calls),
-            sum(CASE WHEN fault != '' THEN 1 ELSE 0 END), coalesce(sum(prompt_tokens), 0),
-            coalesce(sum(completion_tokens), 0), coalesce(sum(cost_usd), 0.0),
-            count(cost_usd) = count(*) FROM call GROUP BY model, version ORDER BY model, version"""
+        question = """SELECT model, version, sum(calls), sum(turn = 0),
+            sum(turn = 1 AND failed.key IS NULL), sum(turn = 0 AND failed.key IS NOT NULL),
+            coalesce(sum(prompt_tokens), 0), coalesce(sum(completion_tokens), 0),
+            coalesce(sum(cost_usd), 0.0), count(cost_usd) = count(*)
+            FROM call LEFT JOIN failed USING (key)
+            GROUP BY model, version ORDER BY model, version"""
         with self._file.open() as database:
             rows = sqlite.rows(database, question)
         return {
             (model, version): Total(
                 calls=int(calls),
-                faults=int(faults),
+                read=int(asked) - int(repaired) - int(failed),
+                repaired=int(repaired),
+                failed=int(failed),
                 prompt_tokens=int(given),
                 completion_tokens=int(taken),
                 cost_usd=cost if is_known else None,
             )
-            for model, version, calls, faults, given, taken, cost, is_known in rows
+            for model, version, calls, asked, repaired, failed, given, taken, cost, is_known in rows
         }
 
     def sizes(self, model: str, version: str) -> list[Size]:

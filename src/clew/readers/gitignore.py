@@ -4,6 +4,9 @@ They count in the folder that they stand in and below it, the nearest first and 
 Those of the folders above count up to the folder of the repository, and none beyond it; behind them
 all comes the repository's own `.git/info/exclude`. Outside of a repository only those count that
 stand in the folder that is read, or below it.
+
+The package pathspec is not used: `a*a*a*a*a*a*a*a*b` takes it seconds for a name of fifty letters,
+`[z-a]` is an error there, and `!a/**` includes the folder `a` itself, which git does not.
 """
 
 from __future__ import annotations

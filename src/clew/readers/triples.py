@@ -5,7 +5,8 @@ A line is about one document. Its keys, in upper or lower case:
     {"document_id": "fram.txt",               or passage_id, id, _id
      "triples": [["Fram", "built by", "Colin Archer"],
                  {"subject": "Fram", "relation": "left", "object": "Vardø",    or predicate
-                  "description": "She left Vardø in 1893.", "strength": 7}],
+                  "description": "She left Vardø in 1893.", "strength": 7,
+                  "validity": "from 1893 until 1896"}],                       as in an export
      "entities": ["Fram", {"name": "Vardø", "type": "place", "description": "A port."}],
      "entity_types": ["ship", null]}          beside entities that are only names
 
@@ -21,17 +22,20 @@ from pathlib import Path
 from typing import TypeGuard, TypeVar
 
 from clew.base.runtime.arguments import SURROGATE
-from clew.base.types import ENTITY_TYPES, Described, Extraction, Skipped, Triple
+from clew.base.runtime.lazy import compile_re
+from clew.base.types import ENTITY_TYPES, Described, Extraction, Skipped, Triple, Validity
 from clew.errors import InputError, UnreadableSource
 from clew.readers import record
 from clew.readers.decode import open_text, replace_surrogates
 from clew.readers.packed import unpack
 from clew.readers.walk import File, os_reason
+from clew.text.dates import read_day
 from clew.text.normalize import collapse, entity_key
 
 T = TypeVar("T")
 IDS = ("document_id", "passage_id", "id", "_id")
 _RELATIONS = ("relation", "predicate")
+_TIME = compile_re(r"(?:from (.+?))?(?: ?until (.+?))?(?: ?as of (.+?))?")
 _TYPES = {name: name for name in ENTITY_TYPES} | {
     word: name
     for name, words in {
@@ -209,7 +213,36 @@ def triple(
         object=ends[2],
         description=_description(more, whose, problems),
         strength=_strength(more, whose, problems),
+        validity=validity(more, whose, problems),
     )
+
+
+def validity(item: Mapping[str, object], whose: str, problems: list[str]) -> tuple[Validity, ...]:
+    """Return when a triple holds, as an export says it, adding a fault to `problems`."""
+    times = parse_validity(str(item.get("validity") or ""))
+    if times is None:
+        example = "'from 2019 until 2023-03'"
+        problems.append(f"the validity of {whose} is not such as {example}, so it is left out")
+    return times or ()
+
+
+@lru_cache
+def parse_validity(text: str) -> tuple[Validity, ...] | None:
+    """Return the times that `Validity` writes, with semicolons between them, None for other texts.
+
+    >>> [str(time) for time in parse_validity("from 2019 until 2023-03; as of May 2024")]
+    ['from 2019 until 2023-03', 'as of 2024-05']
+    """
+    times: dict[Validity, None] = {}
+    for part in filter(None, map(str.strip, text.split(";"))):
+        match = _TIME.fullmatch(part)
+        said = match.groups("") if match else ("", "", "")
+        days = read_day(said[0]), read_day(said[1], last=True), read_day(said[2])
+        is_read = any(days) and list(map(bool, days)) == list(map(bool, said))
+        if not is_read or 0 < days[1] // 10_000 < days[0] // 10_000:  # it ends before it begins
+            return None
+        times[Validity(*days)] = None
+    return tuple(times)
 
 
 def _ends(item: object) -> list[str] | None:

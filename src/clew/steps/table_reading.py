@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from clew.base.runtime.lazy import compile_re
 from clew.steps.data_tables import LONGEST_VALUE, DataTable, join_tables, split_cell
-from clew.text.amounts import format_date
 from clew.text.analyze import STOP_WORDS
 from clew.text.columns import (
     NO,
@@ -36,6 +35,7 @@ from clew.text.counting import (
     read_count_question,
     read_tokens,
 )
+from clew.text.dates import format_day
 from clew.text.normalize import fold
 
 # How much a word that is explained says for a table, by what explains it. Different numbers.
@@ -419,7 +419,7 @@ def _read_bound(reading: TableReading, each: QuestionBound) -> RowCondition | No
         elif is_date:  # a number like a year
             bound = number // 10_000
         holds &= _COMPARE[sign](values, bound)
-        shown = format_date(number) if amounts.are_dates else f"{bound:,.12g}"
+        shown = format_day(int(number)) if amounts.are_dates else f"{bound:,.12g}"
         said.append(f"{sign} {shown}")
     words = f"{reading.table.names[column]} {' and '.join(said)}"
     return RowCondition(column, words, holds)

@@ -17,7 +17,7 @@ from clew.base.runtime.lazy import compile_re
 from clew.index.snapshot import Snapshot
 from clew.steps.mentions import entity_chunks
 from clew.text.analyze import term_set, term_spans
-from clew.text.forms import find_base, is_verb_form
+from clew.text.forms import find_bases, is_verb_form
 from clew.text.languages import JOINING
 from clew.text.phrases import find_noun_phrases
 from clew.text.sections import SEPARATOR
@@ -136,7 +136,7 @@ def _read_phrases(snapshot: Snapshot, chunks: Rows) -> Iterator[list[str]]:
 def _choose_apart(weights: Mapping[str, float]) -> list[str]:
     """Return the best names, none of which contains all words of another."""
     order = sorted(weights, key=lambda text: (-weights[text], text))
-    words = {text: frozenset(map(find_base, term_set(text))) for text in order}
+    words = {text: find_bases(text) for text in order}
     chosen: list[str] = []
     for text in order:
         fuller = (t for t in order if words[text] < words[t])

@@ -58,16 +58,6 @@ def read_date_number(text: str, *, day_first: DayFirst = None) -> float | None:
     return float(year * 10_000 + month * 100 + day)
 
 
-def format_date(number: float) -> str:
-    """Format a date number as ISO 8601.
-
-    >>> format_date(19980512.0), format_date(19980500.0), format_date(19980000.0)
-    ('1998-05-12', '1998-05', '1998')
-    """
-    year, rest = divmod(int(number), 10_000)
-    return "-".join([str(year), *(f"{part:02}" for part in divmod(rest, 100) if part)])
-
-
 def read_amounts(cells: Sequence[str]) -> Amounts | None:
     """Parse a column of numbers or dates; None if it holds something else.
 

@@ -7,11 +7,13 @@ compared as they stand.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
+from itertools import permutations
 
 from clew.base.runtime.lazy import compile_re
 from clew.text.analyze import term_set, terms
-from clew.text.dates import find_days
+from clew.text.dates import YEAR, find_days
 from clew.text.forms import find_base
 from clew.text.languages import JOINING, capitalizes_nouns
 from clew.text.names import name_spans
@@ -36,6 +38,17 @@ _COUNTED = {
 _HALF = compile_re(r"\b(?:half|halbe?n?|moitié|demi|mitad|metà)\b")
 _CODE = compile_re(r"`[^`\s]+`|\b(?=\w*\d)(?=\w*[A-Z])\w+\b")
 _BEGINS_NAME = compile_re(r"\W*[^\W\d_]+ [A-ZÀ-Þ]")
+_YEAR = compile_re(rf"\b{YEAR}\b")
+_IN_YEARS, _YEARS = "year", frozenset("year jahr jahre jahren ans annee annees anos anni".split())
+_AMOUNT = compile_re(r"([$€£¥]?) ?\b(\d+(?:[.,]\d+)*|[^\W\d_]+)(?=[ -]?(%|€|[^\W\d_]{2,})?)")
+_ADDS = compile_re(
+    r"\b(?:totals?|totalled|sum|together|altogether|in all|combined|overall|insgesamt|zusammen)\b",
+    re.IGNORECASE,
+)
+_COMPARES = compile_re(
+    r"\b(?:difference|than|left|remain\w*|rose by|fell by|grew by|differenz|unterschied|als)\b",
+    re.IGNORECASE,
+)
 _STEM, _ENDING = 4, 2  # characters that forms of a name share, and that may differ at their ends
 
 _CLAUSE = compile_re(r"[,;:.()–—](?:\s|$)|\b(?:but|while|although|aber|mais|pero|ma)\b")
@@ -71,6 +84,32 @@ _SOURCES = compile_re(
 )
 
 
+def _compute_numbers(claim: str, said: str) -> Iterator[str]:
+    """Yield the numbers of a sentence that are a sum or difference of two that are `said`.
+
+    Those of years between two years count, and of amounts of one unit where the sentence says that
+    it adds or compares.
+
+    >>> list(_compute_numbers("He died after 46 years.", "Born in 1868, he died in 1914."))
+    ['46']
+    """
+    amounts = [*_find_amounts(said), *((_IN_YEARS, year) for year in _YEAR.findall(said))]
+    for unit, number in _find_amounts(claim):
+        pairs = list(permutations((float(each) for own, each in amounts if own == unit), 2))
+        found = {a + b for a, b in pairs if _ADDS.search(claim)}
+        if unit == _IN_YEARS or _COMPARES.search(claim):
+            found |= {a - b for a, b in pairs}
+        if float(number) in found:
+            yield number
+
+
+def _find_amounts(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the unit of each amount, and its number as `read_numbers` writes it."""
+    for sign, said, behind in _AMOUNT.findall(text):
+        unit = sign or find_base(fold(behind))
+        yield from ((_IN_YEARS if unit in _YEARS else unit, each) for each in read_numbers(said))
+
+
 def find_missing(claim: str, said: str, whole: str) -> set[str]:
     """Return the numbers of a sentence that what is `said` lacks, and names the `whole` lacks.
 
@@ -81,6 +120,7 @@ def find_missing(claim: str, said: str, whole: str) -> set[str]:
     numbers = numbers - {term for term in term_set(said) if term.isalpha()}  # months alone
     if _HALF.search(said):
         numbers = numbers - {"50", "30"}  # per cent, minutes
+    numbers = numbers and numbers - set(_compute_numbers(claim, said))
     have = term_set(whole)
     names = read_names(claim) - have
     return {*numbers, *(n for n in names if not any(_are_forms(n, each) for each in have))}

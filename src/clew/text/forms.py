@@ -3,6 +3,7 @@
 from functools import lru_cache
 
 from clew.base.runtime.lazy import compile_re
+from clew.text.analyze import term_set
 
 _IRREGULAR = (
     "become became, begin began begun, bind bound, break broke broken, bring brought,"
@@ -79,3 +80,9 @@ def list_forms(term: str) -> tuple[str, ...]:
         forms += [f"{base[:-1]}ies", f"{base[:-1]}ied"]
     forms += [form for form in _VERBS if find_base(form) == base]
     return tuple(dict.fromkeys(forms))
+
+
+@lru_cache(maxsize=1 << 12)
+def find_bases(text: str) -> frozenset[str]:
+    """Return the distinct stems of a text's terms, cached for the last texts."""
+    return frozenset(map(find_base, term_set(text)))

@@ -13,9 +13,8 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from clew.base.runtime.lazy import compile_re
-from clew.text.analyze import term_set
 from clew.text.dates import date_spans
-from clew.text.forms import find_base
+from clew.text.forms import find_bases
 from clew.text.phrases import Span, overlap
 
 _NUMBER = (
@@ -181,13 +180,13 @@ def find_counts(question: str, text: str) -> list[Span]:
     []
     """
     counted = _COUNTED.search(question)
-    nouns = _read_bases(counted[1]) if counted else frozenset()
+    nouns = find_bases(counted[1]) if counted else frozenset()
     dates = list(date_spans(text))
     numbers = (match.span() for match in _AMOUNT.finditer(text))
     apart = [span for span in numbers if not any(overlap(span, date) for date in dates)]
     amounts = _join_spans(text, apart)
     behind = [_NEXT_WORDS.match(text, end) for _, end in amounts]
-    is_counted = len(behind) == 1 and behind[0] and nouns & _read_bases(behind[0][0])
+    is_counted = len(behind) == 1 and behind[0] and nouns & find_bases(behind[0][0])
     return amounts if is_counted else []
 
 
@@ -200,7 +199,3 @@ def _join_spans(text: str, spans: Sequence[Span]) -> list[Span]:
         else:
             joined.append((start, end))
     return joined
-
-
-def _read_bases(text: str) -> frozenset[str]:
-    return frozenset(map(find_base, term_set(text)))

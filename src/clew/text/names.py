@@ -23,7 +23,12 @@ from clew.text.sections import SEPARATOR
 
 Span = tuple[int, int]
 
-_YEAR_BEFORE = compile_re(rf"\b({YEAR}) $")  # "1920 Summer Olympics"
+# In "the 1920 Summer Olympics" the year is part of the name. At the start of a sentence it is not,
+# nor behind these words, a month or a day.
+_YEAR_BEFORE = compile_re(rf"(\w+),? ({YEAR}) $")
+_WHEN = CALENDAR | frozenset(
+    "in by since until till from before after around about during circa may march august".split()
+)
 _QUOTED = compile_re(
     r'"([^"\n]{2,80})"|“([^”\n]{2,80})”|«\s*([^»\n]{2,80}?)\s*»|„([^“”\n]{2,80})[“”]'
     r"|「([^」\n]{2,80})」|『([^』\n]{2,80})』|《([^》\n]{2,80})》"
@@ -80,6 +85,7 @@ _PLAIN_WORD = compile_re(
     r"(?:teen|ty)|twenty|forty|dozens|hundreds|thousands|millions|un\w+able|unable"
     r"|\w{3,}(?:ally|ously|fully|ently|antly|ately|edly|ingly)"
 )
+_LONGEST_WORD = 30  # characters, with a year behind it
 _BREAK = 3  # characters before a word that tell whether a sentence begins
 _LONGEST = 150  # characters of a title: a longer first line is a paragraph
 _BEFORE = compile_re(r"\W*(?:The |A |An )?\W*")  # a name that a text begins with
@@ -139,8 +145,9 @@ def name_spans(text: str) -> Iterator[Span]:
         if not run:
             continue
         yield from _run_names(text, run, leading)
-        if year := _YEAR_BEFORE.search(text, max(run[0].start - 6, 0), run[0].start):
-            yield year.start(1), _name_end(text, run[-1])
+        year = _YEAR_BEFORE.search(text, max(run[0].start - _LONGEST_WORD, 0), run[0].start)
+        if year and not (year[1].lower() in _WHEN or year[1].isdecimal()):
+            yield year.start(2), _name_end(text, run[-1])
 
 
 def _is_plain(text: str, word: _Word) -> bool:

@@ -1,5 +1,6 @@
 """A graph in files of other programs: networkx and pyarrow read what was written."""
 
+import itertools
 import json
 import re
 import sys
@@ -10,15 +11,18 @@ from itertools import chain, pairwise
 import networkx as nx
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import clew
-from clew.base.types import Document, Skipped
+from clew.base.types import Document, Skipped, Validity
 from clew.errors import InputError, MissingExtra
 from clew.extras.connect.export import ExportedGraph, index_graph, target
 from clew.extras.connect.imports.graph_files import read_graph_file
 from clew.extras.connect.imports.systems import open_system
 from clew.readers.roots import Roots
 from clew.testing import models
+from tests.index.build import scratch
 
 TEXTS = {
     "fram": "Colin Archer built the Fram. Nansen sailed her.",
@@ -238,6 +242,64 @@ def test_an_export_is_imported_as_the_same_graph(index, tmp_path, name):
             assert {(e["subject"], e["relation"], e["object"]) for e in graph.edges()} == edges
             assert done.n_placed == (4 if texts else 0)
             assert not done.skipped
+
+
+DAY = st.builds(
+    lambda year, month, day: year * 10_000 + month * 100 + day * bool(month),
+    *(st.integers(800, 2100), st.integers(0, 12), st.integers(0, 28)),
+)
+TIMES = st.builds(
+    lambda days, said: Validity(*(day * own for day, own in zip(days, said, strict=True))),
+    st.tuples(DAY, DAY, DAY).map(lambda days: (*sorted(days[:2]), days[2])),
+    st.tuples(*[st.booleans()] * 3).filter(any),
+)
+
+
+@settings(max_examples=8)
+@given(st.lists(st.lists(TIMES, max_size=3, unique=True), min_size=3, max_size=3))
+def test_dates_of_triples_come_back(times):
+    """By all formats that have them, whether the texts are there or not."""
+    with scratch() as folder, clew.open(folder / "my.clew", models=models()) as index:
+        ends = (["Colin Archer", "built", "Fram"], SAILED, ["Fram", "left", "Oslo"])
+        triples = [
+            dict(zip(("subject", "relation", "object"), names, strict=True))
+            | {"validity": "; ".join(map(str, own))}
+            for names, own in zip(ends, times, strict=True)
+        ]
+        index.add([Document(id=name, text=text) for name, text in TEXTS.items()])
+        (folder / "t.jsonl").write_text(json.dumps({"id": "fram", "triples": triples}))
+        assert not index.import_triples(folder / "t.jsonl").skipped
+        expected = find_times(index)
+        names = map("|".join, (map(str.casefold, names) for names in ends))
+        assert expected == {n: set(own) for n, own in zip(names, times, strict=True) if own}
+        for name, texts in itertools.product(("g.graphml", "g.jsonl", "g.parquet"), ({}, TEXTS)):
+            index.export(folder / name)
+            with clew.open(folder / f"{len(texts)}{name}.clew", models=models()) as copy:
+                if texts:
+                    copy.add([Document(id=own, text=text) for own, text in texts.items()])
+                assert not copy.import_graph(folder / name).skipped
+                assert find_times(copy) == expected
+
+
+def find_times(index):
+    """Return the times of each dated triple by its id."""
+    layer = index.snapshot().layer("triple")
+    rows = list(layer.validity)
+    return {name: set(layer.validity[row]) for name, row in zip(layer.ids(rows), rows, strict=True)}
+
+
+def test_an_imported_triple_is_asked_for_as_of_a_date(tmp_path):
+    lines = [
+        ("Anna Berg", "led", "Nordlys", "from 2019 until 2023-03"),
+        ("Bo Dahl", "led", "Nordlys", "from 2023-04-01"),
+    ]
+    table = "".join("\t".join(line) + "\n" for line in lines)
+    (tmp_path / "g.tsv").write_text(f"subject\trelation\tobject\tvalidity\n{table}")
+    with clew.open(tmp_path / "g.clew", models=models()) as index:
+        assert not index.import_graph(tmp_path / "g.tsv").skipped
+        for date, head in (("2020", "anna berg"), ("2024", "bo dahl")):
+            triples = index.snapshot(f"valid on {date}").triples
+            assert triples.ids(range(len(triples))) == [f"{head}|led|nordlys"]
 
 
 def test_raw_files_have_names_as_they_are(tmp_path):

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks import replies
 from clew.base.types import FALLBACK, GRAPH, LLM_MADE, UNITS, Document
 from clew.extras.models.local import LocalChat
 from clew.index import extract, plan
@@ -66,3 +67,17 @@ def test_the_real_bill_is_the_planned_one(tmp_path, llm):
     first = [size.prompt_tokens for size in sizes if not size.repair]
     assert (planned.calls, planned.prompt_tokens) == (len(first), sum(first))
     assert done.n_chunks == 2 * len(documents)
+
+
+@pytest.mark.usefixtures("llm")
+def test_every_reply_is_read_repaired_or_failed(tmp_path, capsys):
+    """Of 20 chunks, and of 20 questions by the method of each paper; all of them are answered."""
+    run = replies.measure(f"local:{gguf.FILE}", tmp_path / "index")
+    with capsys.disabled():
+        print(f"\n{replies.describe(run)}")  # noqa: T201 -- what was counted
+    assert sum(total.calls for *_, total in run.rows) == run.n_calls
+    for _, _, total in run.rows:
+        n_asked = total.read + total.repaired + total.failed
+        assert n_asked <= total.calls <= n_asked + total.repaired + total.failed
+    assert set(run.kinds) == set(replies.METHODS)
+    assert all(kinds.total() == 20 and not kinds["silent"] for kinds in run.kinds.values())

@@ -6,6 +6,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 import clew
+from clew.testing import small_documents
 from tests.extras.server.conftest import on_answers, open_small, open_with
 
 LIGHT = "The lamp of Quorkholm was lit by Ola Eriksen."
@@ -88,6 +89,20 @@ def test_an_llm_reads_what_all_indexes_have(several):
     [prompt] = {p.user for p, _ in chat.asked if p.name == "prose_answer"}
     assert LIGHT in prompt
     assert again["usage"]["total_tokens"] == 0
+
+
+def test_an_llm_reads_all_that_fits_of_all_indexes(several):
+    """As of one index: more than are quoted, and those that would be quoted stand first."""
+    chat, opener = open_with(on_answers("Ola Eriksen lit the lamp [1]"))
+    with several.client(opener) as client:
+        client.post(CHAT, json=body("clew"))
+        client.post(CHAT, json=body("clew", clew={"context_tokens": 60}))
+    prompts = list(dict.fromkeys(p.user for p, _ in chat.asked if p.name == "prose_answer"))
+    n_chunks = len(small_documents()) + 2
+    assert f"\n[{n_chunks}] " in prompts[0]
+    assert "\n[4] " not in prompts[1]
+    for prompt in prompts:
+        assert LIGHT in prompt.partition("\n[3] ")[0]
 
 
 def test_a_key_asks_those_that_it_sees(several):

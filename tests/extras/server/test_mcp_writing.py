@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from anyio import from_thread
 from mcp.shared.exceptions import MCPError
 
 import clew
@@ -53,10 +54,33 @@ async def test_what_is_added_remembered_and_edited_is_found(writable):
         assert "1931" in sank["answer"]
         note = (await given(client, "fetch", id=first["id"]))["metadata"]
         assert (note["date"], note["from"], note["author"]) == ("2026-03-05", "Ida", "local")
+        assert "0 times" in await refused(client, "edit", id=added["id"], old="no such", new="")
         await given(client, "edit", id=added["id"], old="Una Berg", new="Ada Lund")
         built = await given(client, "ask", question="Who built the Dawn?")
         assert "Ada Lund" in built["answer"]
         assert "Una Berg" not in built["answer"]
+
+
+async def test_an_edit_does_not_undo_another(writable, monkeypatch):
+    """A second one, once the first has read and before it has written, is refused."""
+    write, started, second = clew.Index.add, [], {"id": "small/dawn", "old": "Verle", "new": "Moss"}
+
+    async with in_process(writable) as client:
+        await given(client, "add", id="dawn", text="Una Berg built the Dawn in Verle.")
+
+        def add(index, *documents, **options):
+            if not started:
+                started.append(True)
+                result = from_thread.run(client.call_tool, "edit", second)
+                started.append(result.content[0].text)
+            return write(index, *documents, **options)
+
+        monkeypatch.setattr(clew.Index, "add", add)
+        await given(client, "edit", id="small/dawn", old="Una Berg", new="Ada Lund")
+        assert "is writing to" in started[1]
+        await given(client, "edit", **second)
+        text = (await given(client, "fetch", id="small/dawn"))["text"]
+    assert text == "Ada Lund built the Dawn in Moss."
 
 
 async def test_what_cannot_be_written_is_a_sentence_and_changes_nothing(writable, tmp_path):
@@ -69,7 +93,6 @@ async def test_what_cannot_be_written_is_a_sentence_and_changes_nothing(writable
         taken = await refused(client, "add", id=name, text="No.")
         assert "is read from a file: change that file" in taken
         assert "from a file" in await refused(client, "edit", id=name, old="Una", new="Ada")
-        assert "0 times" in await refused(client, "edit", id="fjord", old="no such words", new="")
         assert "no document 'x'" in await refused(client, "edit", id="x", old="a", new="b")
         assert "must be a date" in await refused(client, "remember", text="Yes.", date="soon")
         assert "at least 1 character" in await refused(client, "add", id="x", text="")

@@ -367,7 +367,8 @@ def _write_json_lines(path: Path, graph: ExportedGraph, *, raw: bool) -> None:  
                 values = {name: node[name] for name in ("name", "type", "description")}
                 file.write(_json_line(values))
         for edge in graph.edges():
-            values = {name: edge[name] for name in ("subject", "relation", "object", "description")}
+            names = ("subject", "relation", "object", "description", "validity")
+            values = {name: edge[name] for name in names}
             for document, strength in edge["places"]:
                 whole = min(max(round(strength), 1), _MAX_STRENGTH)
                 file.write(_json_line({**values, "strength": whole, "document": document}))

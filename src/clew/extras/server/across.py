@@ -81,23 +81,27 @@ def ask_indexes(seat: Access, question: Question, listeners: Listeners = NO_LIST
     """Answer a question from all indexes visible to the caller, as `Index.ask`.
 
     What they find is put in one order, and as many hits as one of them gives are an answer's
-    context. Documents are called INDEX/DOCUMENT in it. The LLM is that of the index in which the
-    most relevant one stands, which keeps its reply. An index whose documents lack what a filter
-    asks for is left out, unless all do: then InputError is raised. Otherwise raises as `search`.
+    context: with an LLM all that fit, those that would be quoted first. Documents are called
+    INDEX/DOCUMENT in it. The LLM is that of the index in which the most relevant one stands, which
+    keeps its reply. An index whose documents lack what a filter asks for is left out, unless all
+    do: then InputError is raised. Otherwise raises as `search`.
     """
     context_tokens = question.context_tokens or CONTEXT_TOKENS
     question = replace(question, context_tokens=context_tokens)
     run = start_question_run()
-    indexes, of_each, refused = [], [], None
+    indexes, retrieved, refused = [], [], None
     for each in _choose_indexes(seat, seat.list_names()):
         try:
-            of_each.append(each.search(question, run))
+            retrieved.append(each.retrieve(question, run))
             indexes.append(each)
         except InputError as error:
             refused = refused or error
     if refused is not None and not indexes:
         raise refused
-    hits = _merge_hits(indexes, of_each)[: max(len(each.hits) for each in of_each)]
+    of_each = [each.evidence for each in retrieved]
+    usual = max((n for each in retrieved if (n := each.n_quotable) is not None), default=None)
+    most = max(len(each.hits) for each in of_each) if usual is None else None
+    hits = _merge_hits(indexes, of_each)[:most]
     first = hits[0].index if hits else indexes[0].name
     by_name = {each.name: (each, evidence) for each, evidence in zip(indexes, of_each, strict=True)}
     lead, evidence = by_name[first]
@@ -114,7 +118,9 @@ def ask_indexes(seat: Access, question: Question, listeners: Listeners = NO_LIST
     if listeners.on_evidence is not None:
         listeners.on_evidence(evidence)
     bounded = replace(question, budget=lead.budget)
-    answer = answer_from(evidence, None, lead.askable.models, bounded, listeners, whole=run)
+    answer = answer_from(
+        evidence, None, lead.askable.models, bounded, listeners, whole=run, n_quotable=usual
+    )
     citations = tuple(_place_citation(by_name, each) for each in answer.citations)
     usage = evidence.usage + answer.usage
     return replace(answer, question=question.text, citations=citations, usage=usage)

@@ -82,13 +82,15 @@ class Indexes:
 
     @contextmanager
     def open_writer(self, name: str) -> Iterator[Index]:
-        """Open an index for one write, and release its lock afterwards.
+        """Open an index for one write, holding its lock: what is read of it is the newest.
 
         The index that questions read never writes: it would hold that lock as long as it is open.
+        Raises IndexLocked.
         """
         with self._open_index(self.find_folder(name)) as index:
             if isinstance(index, Shards):
                 raise make_shards_refusal(name)
+            index.lock()
             yield index
         with self._lock:
             read = self._open.get(name)

@@ -1,6 +1,6 @@
 """An index restricted to one caller; every route uses this class."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -160,19 +160,22 @@ class ScopedIndex(Scoped):
             raise no_such_resource(f"this index has no row or entity {name!r:.200}") from None
         return view if self.caller.may("admin") else describe.without_sources(view)
 
-    def put(self, document: Document, uploads: Path) -> Added:
+    def put(
+        self, document_id: str, make: Callable[[Document | None], Document], uploads: Path
+    ) -> Added:
         """Add a document given as text, or replace one that was given so.
 
-        Raises AlreadyExists where a file has that id, and IndexLocked.
+        `make` gets the document that has the id, if any, and nobody writes meanwhile. Raises
+        AlreadyExists where a file has that id, and IndexLocked.
         """
         self.caller.check("write")
         self.check_whole("a document is of")
         with self.writer() as index:
-            known = files.find_document(index.snapshot(), document.id)
-            of_file = files.find_upload_id([document.id], uploads, self.name)
+            known = files.find_document(index.snapshot(), document_id)
+            of_file = files.find_upload_id([document_id], uploads, self.name)
             if of_file or (known is not None and known.source):
-                raise AlreadyExists(f"{document.id!r:.200} is read from a file: change that file")
-            return index.add([document], budget=self.budget)
+                raise AlreadyExists(f"{document_id!r:.200} is read from a file: change that file")
+            return index.add([make(known)], budget=self.budget)
 
     def remove(self, document_id: str, uploads: Path) -> files.Removal:
         """Delete a document and its uploaded file.

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from clew import Budget, Index, Snapshot
 from clew.answers.askable import Askable
-from clew.answers.pipeline import NO_LISTENERS, Listeners, retrieve_evidence
+from clew.answers.pipeline import NO_LISTENERS, Listeners, Retrieved, retrieve_evidence
 from clew.answers.proof import build_proof, verify_proof
 from clew.answers.question import Question
 from clew.base.proofs import Proof, Verified
@@ -116,12 +116,17 @@ class Scoped:
         with self._compute():
             return models.embedder.embed(texts, kind="document"), meter.usage
 
-    def search(self, question: Question, whole: ModelRun | None = None) -> Evidence:
-        """Search as `Index.search` does; `whole` is the run of a question to several indexes."""
+    def search(self, question: Question) -> Evidence:
+        """Search as `Index.search` does."""
+        return self.retrieve(question).evidence
+
+    def retrieve(self, question: Question, whole: ModelRun | None = None) -> Retrieved:
+        """Retrieve evidence, for an answer from several indexes if `whole` is the run of one."""
         with self.record_question("search") as record, self._refuse_if_changed():
-            evidence = retrieve_evidence(self.narrow(question), self.askable, whole=whole).evidence
-            record.method = evidence.method
-        return self.hide_server(evidence, question.where)
+            narrow, for_answer = self.narrow(question), whole is not None
+            found = retrieve_evidence(narrow, self.askable, whole=whole, for_answer=for_answer)
+            record.method = found.evidence.method
+        return replace(found, evidence=self.hide_server(found.evidence, question.where))
 
     def ask(self, question: Question, listeners: Listeners = NO_LISTENERS) -> Answer:
         """Answer as `Index.ask` does."""

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import DisjointSet
 from scipy.sparse import csr_array
 
+from clew.algo.links import entry_rows
 from clew.algo.topk import DECIMALS
 from clew.text.analyze import STOP_WORDS
 from clew.text.dates import MONTHS
@@ -291,7 +292,7 @@ def _trigram_weights(keys: Sequence[str]) -> csr_array:
     counts.indices = rank[counts.indices]
     counts.has_sorted_indices = False
     counts.sort_indices()
-    counts.data /= np.sqrt(_row_sums(counts, counts.data**2))[_row_numbers(counts)]
+    counts.data /= np.sqrt(_row_sums(counts, counts.data**2))[entry_rows(counts)]
     return counts
 
 
@@ -328,7 +329,7 @@ def _join(
 
 def _prefixes(weights: csr_array, least: float) -> csr_array:
     """Return each row's first entries; the remaining ones have a norm below `least`."""
-    rows = _row_numbers(weights)
+    rows = entry_rows(weights)
     before = np.concatenate([[0], np.cumsum(weights.data**2)])
     remaining = before[weights.indptr[1:]][rows] - before[:-1]  # from each entry to its row's end
     stays = remaining >= least**2 - _SLACK
@@ -341,24 +342,19 @@ def _tails(weights: csr_array, prefixes: csr_array) -> tuple[NDArray[np.intp], N
     An end is one of m columns, the last one at or before the true end.
     """
     last = np.zeros(weights.shape[0], dtype=np.intp)
-    np.maximum.at(last, _row_numbers(prefixes), prefixes.indices)
+    np.maximum.at(last, entry_rows(prefixes), prefixes.indices)
     columns = np.unique(np.quantile(last, np.linspace(0, 1, _ENDS), method="lower"))
     ends = np.searchsorted(columns, last, side="right") - 1
     size = len(columns) + 1
-    place = _row_numbers(weights) * size + np.searchsorted(columns, weights.indices)
+    place = entry_rows(weights) * size + np.searchsorted(columns, weights.indices)
     squares = np.bincount(place, weights.data**2, minlength=weights.shape[0] * size)
     after = squares.reshape(-1, size)[:, :0:-1].cumsum(axis=1)[:, ::-1]
     return ends, np.sqrt(after)
 
 
-def _row_numbers(matrix: csr_array) -> NDArray[np.intp]:
-    """Return (nnz,) the row of each stored entry."""
-    return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-
-
 def _row_sums(matrix: csr_array, values: NDArray[np.generic]) -> NDArray[np.float64]:
     """Return the (n,) sums by row of (nnz,) `values`, one for each stored entry."""
-    sums = np.bincount(_row_numbers(matrix), weights=values, minlength=matrix.shape[0])
+    sums = np.bincount(entry_rows(matrix), weights=values, minlength=matrix.shape[0])
     return sums.astype(np.float64, copy=False)
 
 

@@ -20,6 +20,7 @@ from clew.base.types import (
     Described,
     Extraction,
     Triple,
+    Validity,
 )
 from clew.errors import InputError
 from clew.index.layers.chunks import Columns, text_key
@@ -123,7 +124,7 @@ def build_graph_batch(
         **text_columns("triple", "relation", [collapse(t.relation) for *_, t in triples]),
         **text_columns("triple", "description", [collapse(t.description) for *_, t in triples]),
         "triple.vectors": models.embedder.embed(statements, kind="document"),
-        **_validity_columns([t for *_, t in triples]),
+        **validity_columns([t.validity for *_, t in triples]),
         "description.extraction": _to_int32(row for row, *_ in descriptions),
         "description.entity": _to_int32(entity for _, entity, _ in descriptions),
         "description.type": np.asarray(
@@ -138,9 +139,9 @@ def build_graph_batch(
     return _build_batch(columns, entities, Numbers(), all_of_them, unnamed, models.embedder)
 
 
-def _validity_columns(triples: Sequence[Triple]) -> Columns:
+def validity_columns(times: Sequence[Sequence[Validity]]) -> Columns:
     """Return the validity periods of triples as rows, without columns if no text states one."""
-    rows = [(row, *astuple(each)) for row, t in enumerate(triples) for each in t.validity]
+    rows = [(row, *astuple(each)) for row, own in enumerate(times) for each in own]
     names = number_columns("validity")
     return dict(zip(names, np.asarray(rows, np.int32).T, strict=True)) if rows else {}
 

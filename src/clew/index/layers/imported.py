@@ -5,11 +5,11 @@ room. No model reads the chunks: a chunk's vector is the mean of its triples'.
 """
 
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from clew.base.types import ENTITY_TYPES, GRAPH, IMPORTED, KINDS, Described, Extraction, Triple
 from clew.index.layers.chunks import (
@@ -21,12 +21,13 @@ from clew.index.layers.chunks import (
     subchunk_columns,
     text_key,
 )
-from clew.index.layers.extractions import Unnamed, text_columns
-from clew.index.layers.numbers import Numbers
+from clew.index.layers.extractions import Unnamed, text_columns, validity_columns
+from clew.index.layers.numbers import Numbers, number_values
 from clew.index.layers.subjects import COLUMNS, OTHER, Subject, SubjectGraph, line_windows
 from clew.index.layers.vectors import embed_names, name_columns
 from clew.index.snapshot.batch import Batch
 from clew.models import Embedder
+from clew.readers.triples import parse_validity
 from clew.text.chunking import Chunking, Window
 from clew.text.keys import name_key
 from clew.text.normalize import collapse
@@ -44,7 +45,7 @@ class Statements:
 
     def __init__(self) -> None:
         self._names, self._relations, self._about = (Numbers(collapse) for _ in range(3))
-        self._documents, self._keys = Numbers(), Numbers()
+        self._documents, self._keys, self._times = Numbers(), Numbers(), Numbers()
         self._key_of = array("i")  # the key of each name
         self._columns = {name: array("i") for name in (*COLUMNS, "document")}
         self._described: list[tuple[int, int, Described]] = []  # behind document and key
@@ -63,6 +64,7 @@ class Statements:
         columns["object"].append(target)
         columns["description"].append(self._about[triple.description])
         columns["strength"].append(triple.strength)
+        columns["validity"].append(self._times["; ".join(map(str, triple.validity))])
         columns["document"].append(self._documents[document_id])
         return True
 
@@ -86,6 +88,7 @@ class Statements:
     def iterate_documents(self, ids: Sequence[str]) -> Iterator[tuple[str, Extraction]]:
         """Yield each named document with its statements, in file order."""
         names, relations, descriptions = map(list, (self._names, self._relations, self._about))
+        times = list(map(parse_validity, self._times))
         owners = np.asarray(self._columns["document"])
         order = np.argsort(owners, kind="stable")
         begins = np.searchsorted(owners[order], np.arange(len(self._documents) + 1))
@@ -97,7 +100,7 @@ class Statements:
             number = self._documents[document_id]
             triples = []
             for row in order[begins[number] : begins[number + 1]].tolist():
-                subject, relation, target, about, strength = (column[row] for column in columns)
+                subject, relation, target, about, strength, time = (c[row] for c in columns)
                 triples.append(
                     Triple(
                         subject=names[subject],
@@ -105,6 +108,7 @@ class Statements:
                         object=names[target],
                         description=descriptions[about],
                         strength=strength,
+                        validity=times[time] or (),
                     )
                 )
             own = tuple(entities.get(number, ()))
@@ -120,7 +124,8 @@ class Statements:
         relation_keys = np.asarray([text_key(name_key(r)) for r in relations], dtype=np.uint64)
         owner = key_of[columns["subject"]]
         ends = [owner, relation_keys[columns["relation"]], key_of[columns["object"]]]
-        rows = _first_occurrences([*ends, columns["description"], columns["strength"]])
+        about = (columns[name] for name in ("description", "strength", "validity"))
+        rows = _first_occurrences([*ends, *about])
         described: dict[int, list[Described]] = {}
         for number, key, each in self._described:
             if number not in left:
@@ -136,6 +141,7 @@ class Statements:
             relations=relations,
             relation_keys=relation_keys,
             descriptions=list(self._about),
+            times=list(self._times),
             columns={name: column[rows] for name, column in columns.items()},
             owners=subjects,
             begins=np.searchsorted(place[owner[rows]], np.arange(len(subjects) + 1)),
@@ -183,14 +189,16 @@ def build_imported_batch(
     triples = {name: column[rows] for name, column in graph.columns.items()}
     ends = [graph.key_of[triples[end]] for end in ("subject", "object")]
     described = _describe_chunks(graph, subjects, cut, triples, chunk)
-    keys, numbers = _number_values(described.entity)
+    keys = described.entity[number_values(described.entity)[0]]
+    numbers = np.zeros(len(graph.keys), dtype=np.int32)
+    numbers[keys] = np.arange(len(keys))
     counted, terms = count_columns(cut)
     parts = zip(*(triples[name].tolist() for name in COLUMNS[:3]), strict=True)
     statements = [f"{graph.names[s]} {graph.relations[r]} {graph.names[o]}" for s, r, o in parts]
     vectors = embedder.embed(statements, kind="document")
     chunk_vectors = _chunk_vectors(cut, chunk, vectors, embedder)
     columns: Columns = {
-        "document.title_entity": numbers([subject.key for subject in subjects]),
+        "document.title_entity": numbers[[subject.key for subject in subjects]],
         **chunk_columns(cut),
         "chunk.vectors": chunk_vectors,
         **sentence_columns(cut),
@@ -201,11 +209,11 @@ def build_imported_batch(
         "extraction.source": np.full(len(cut.windows), IMPORTED, dtype=np.uint8),
         **_triple_columns(graph, triples),
         "triple.extraction": chunk,
-        "triple.subject": numbers(ends[0]),
-        "triple.object": numbers(ends[1]),
+        "triple.subject": numbers[ends[0]],
+        "triple.object": numbers[ends[1]],
         "triple.vectors": vectors,
         **described.columns(),
-        "description.entity": numbers(described.entity),
+        "description.entity": numbers[described.entity],
         "profile.vectors": embedder.embed(described.profiles(), kind="document"),
     }
     if cut.parts is not None:
@@ -301,17 +309,6 @@ def _describe_chunks(
     )
 
 
-def _number_values(
-    values: NDArray[np.integer],
-) -> tuple[NDArray[np.integer], Callable[[ArrayLike], Ints]]:
-    """Return the distinct values by first occurrence, and a map from value to index."""
-    ascending, first = np.unique(values, return_index=True)
-    order = np.argsort(first)
-    place = np.empty(len(order), dtype=np.int32)
-    place[order] = np.arange(len(order))
-    return ascending[order], lambda some: place[np.searchsorted(ascending, some)]
-
-
 def _triple_columns(graph: SubjectGraph, triples: Mapping[str, Ints]) -> Columns:
     relations = [graph.relations[i] for i in triples["relation"].tolist()]
     descriptions = [graph.descriptions[i] for i in triples["description"].tolist()]
@@ -320,4 +317,5 @@ def _triple_columns(graph: SubjectGraph, triples: Mapping[str, Ints]) -> Columns
         "triple.strength": triples["strength"].astype(np.uint8),
         **text_columns("triple", "relation", relations),
         **text_columns("triple", "description", descriptions),
+        **validity_columns([parse_validity(graph.times[i]) or () for i in triples["validity"]]),
     }

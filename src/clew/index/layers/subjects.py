@@ -13,7 +13,7 @@ from clew.base.types import ENTITY_TYPES, Described, Document
 from clew.text import tokens
 from clew.text.chunking import Window
 
-COLUMNS = ("subject", "relation", "object", "description", "strength")
+COLUMNS = ("subject", "relation", "object", "description", "strength", "validity")
 OTHER = ENTITY_TYPES[0]  # the type of an entity of which none is known
 _STOPS = (".", "!", "?")
 
@@ -33,8 +33,8 @@ class Subject:
 class SubjectGraph:
     """Distinct triples as number columns, sorted by subject key, then in file order.
 
-    "subject" and "object" count into `names`, "relation" into `relations` and "description" into
-    `said`.
+    "subject" and "object" count into `names`, and "relation", "description" and "validity" into the
+    sequences of these.
     """
 
     names: Sequence[str]  # as written
@@ -43,6 +43,7 @@ class SubjectGraph:
     relations: Sequence[str]
     relation_keys: NDArray[np.uint64]  # (n_relations,)
     descriptions: Sequence[str]
+    times: Sequence[str]  # as `Validity` writes them
     columns: Mapping[str, NDArray[np.int32]]  # each (n,)
     owners: Sequence[int]  # the entities that have a document, in the order of their keys
     begins: NDArray[np.intp]  # where the triples of each begin, and at last n
@@ -64,7 +65,9 @@ class SubjectGraph:
             triples = self._triples(rows)
             title = triples[0][0] if described is None else described.name
             lines = [*_describe(described, alone=not triples), *(_line(*each) for each in triples)]
-            fields = [title, described and [described.type, described.description], triples]
+            about = described and [described.type, described.description]
+            times = filter(any, [[time for *_, time in triples]])
+            fields = [title, about, [each[:5] for each in triples], *times]
             yield Subject(
                 document=Document(
                     id=document_id,
@@ -78,13 +81,16 @@ class SubjectGraph:
                 content=hashlib.sha256(json.dumps(fields).encode()).hexdigest(),
             )
 
-    def _triples(self, rows: range) -> list[tuple[str, str, str, str, int]]:
-        """Return subject, relation, object, description and strength of each row."""
+    def _triples(self, rows: range) -> list[tuple[str, str, str, str, int, str]]:
+        """Return subject, relation, object, description, strength and time of each row."""
         some = slice(rows.start, rows.stop)
         columns = (self.columns[name][some].tolist() for name in COLUMNS)
         return [
-            (self.names[s], self.relations[r], self.names[o], self.descriptions[about], strength)
-            for s, r, o, about, strength in zip(*columns, strict=True)
+            (
+                *(self.names[s], self.relations[r], self.names[o], self.descriptions[about]),
+                *(strength, self.times[time]),
+            )
+            for s, r, o, about, strength, time in zip(*columns, strict=True)
         ]
 
 
@@ -96,9 +102,9 @@ def _describe(described: Described | None, *, alone: bool) -> Iterator[str]:
         yield described.name if described.type == OTHER else f"{described.name}: {described.type}"
 
 
-def _line(subject: str, relation: str, target: str, description: str, _: int) -> str:
+def _line(subject: str, relation: str, target: str, description: str, _: int, time: str) -> str:
     """Return a triple with its description as a line ("Fram built by Colin Archer.")."""
-    statement = f"{subject} {relation} {target}"
+    statement = f"{subject} {relation} {target}" + f" ({time})" * bool(time)
     statement = statement if statement.endswith(_STOPS) else f"{statement}."
     return f"{statement} {description}" if description else statement
 

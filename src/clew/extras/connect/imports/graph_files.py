@@ -45,6 +45,7 @@ _COLUMNS = {
     "object": ("object", "tail", "target", "to", "o", "t"),
     "description": ("description",),
     "strength": ("strength", "weight"),
+    "validity": ("validity",),
     "document": ("document", "document_id", "passage_id", "source_id"),
 }
 _NEEDED = ("subject", "relation", "object")

@@ -21,7 +21,7 @@ from clew.extras.connect.imports.stated import (
     split_words,
     to_strength,
 )
-from clew.readers.triples import entity_type
+from clew.readers.triples import entity_type, validity
 from clew.readers.walk import File
 from clew.text.normalize import collapse
 
@@ -164,12 +164,16 @@ def _state_relationship(
     if relation in {"", RELATED}:
         yield from relate(file, (start, end), description, documents, line=each.line, weight=weight)
         return
+    problems: list[str] = []
     triple = Triple(
         subject=start,
         relation=relation,
         object=end,
         description=description,
         strength=to_strength(weight),
+        validity=validity(properties, "its relationship", problems),
     )
+    for reason in problems:
+        yield Skipped(source=file.source, reason=reason, line=each.line)
     for document in documents or [""]:
         yield Stated(triple=triple, document_id=document, line=each.line)

@@ -5,7 +5,9 @@ to change, so it is neither replaced nor edited.
 """
 
 import hashlib
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -44,7 +46,8 @@ def add(
 ) -> dict[str, Any]:
     """Add a document, or replace the one that was added with this id before."""
     index, name = place.split_id(id, index)
-    return _put(place, index, Document(id=name, text=text, title=title, metadata=metadata))
+    document = Document(id=name, text=text, title=title, metadata=metadata)
+    return _put(place, index, name, lambda _: document)
 
 
 def remember(
@@ -72,7 +75,7 @@ def remember(
     }
     name = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
     note = Document(id=f"notes/{name}", text=text, title=first[:_TITLE], metadata=about)
-    return _put(place, index, note)
+    return _put(place, index, note.id, lambda _: note)
 
 
 def edit(
@@ -84,23 +87,27 @@ def edit(
 ) -> dict[str, Any]:
     """Replace a passage of a document that was added or remembered."""
     index, name = place.split_id(id, index)
-    document = place.find_index(index).find_document(name)
-    if document is None:
+    return _put(place, index, name, partial(_replace_passage, name, old, new))
+
+
+def _replace_passage(name: str, old: str, new: str, known: Document | None) -> Document:
+    if known is None:
         raise no_such_resource(f"there is no document {name!r:.200} here")
-    count = document.text.count(old)
+    count = known.text.count(old)
     if count != 1:
         raise InputError(f"the text to replace occurs {count} times in {name!r:.200}, not once")
-    text = document.text.replace(old, new)
-    edited = Document(id=name, text=text, title=document.title, metadata=document.metadata)
-    return _put(place, index, edited)
+    text = known.text.replace(old, new)
+    return Document(id=name, text=text, title=known.title, metadata=known.metadata)
 
 
-def _put(place: Place, index: str, document: Document) -> dict[str, Any]:
+def _put(
+    place: Place, index: str, name: str, make: Callable[[Document | None], Document]
+) -> dict[str, Any]:
     scoped = place.find_index(index)
-    added = scoped.put(document, place.seat.server.indexes.find_uploads(scoped.name))
+    added = scoped.put(name, make, place.seat.server.indexes.find_uploads(scoped.name))
     return {
-        "id": f"{scoped.name}/{document.id}",
-        "url": place.url(scoped.name, document.id, None, None),
+        "id": f"{scoped.name}/{name}",
+        "url": place.url(scoped.name, name, None, None),
         "documents": added.n_documents,
         "tokens": added.usage.total_tokens,
     }
