@@ -1,7 +1,9 @@
 """Score ranked lists that another system made for the same questions.
 
 {"method", "question_id", "retrieved_ids"[, "answer"]}, a line for each question of each method;
-other keys are ignored. What it cost is not known, and there is no context to look into.
+other keys are ignored. What it cost is not known, and there is no context to look into. So are
+HippoRAG's result files, {"id" or "_id", "retrieved": [PASSAGE, ...]} of each question: the method
+has the name of the file, and a passage the id of its title and text.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +18,7 @@ from clew.extras.evaluate.metrics import DEEPEST, distinct
 from clew.extras.evaluate.report import Report
 from clew.extras.evaluate.settings import Scoring, Setting
 from clew.extras.evaluate.summary import Row
+from clew.readers.triples import paragraph_id, split_passage
 
 
 def load_peers(file: str | Path, dataset: Dataset, scoring: Scoring) -> dict[str, list[Row]]:
@@ -29,7 +32,7 @@ def load_peers(file: str | Path, dataset: Dataset, scoring: Scoring) -> dict[str
     document of the corpus, and for a file without lines.
     """
     path = Path(file)
-    lines = [_line(record) for record in records(path)]
+    lines = [_line(record, path) for record in records(path)]
     if not lines:
         raise InputError(f"{path}: no lines")
     methods: dict[str, dict[str, _Line]] = {}
@@ -68,14 +71,20 @@ class _Line:
     error: Callable[[str], InputError]
 
 
-def _line(record: Record) -> _Line:
-    answer = record.values.get("answer")
-    if answer is not None:
-        (answer,) = record.strings([answer], "'answer'")
-    listed, ids = record.value("retrieved_ids"), record.texts("retrieved_ids")
+def _line(record: Record, path: Path) -> _Line:
+    if "retrieved" in record.values:  # where "answer" is the right one
+        passages = record.texts("retrieved")
+        ids = tuple(paragraph_id(*split_passage(passage)) for passage in passages)
+        method, question, answer, listed = path.stem, record.id, None, ids
+    else:
+        method, question = record.text("method"), record.text("question_id")
+        answer = record.values.get("answer")
+        if answer is not None:
+            (answer,) = record.strings([answer], "'answer'")
+        listed, ids = record.value("retrieved_ids"), record.texts("retrieved_ids")
     return _Line(
-        method=record.text("method"),
-        question_id=record.text("question_id"),
+        method=method,
+        question_id=question,
         retrieved_ids=ids,
         repeats=isinstance(listed, list) and len(listed) > len(ids),
         answer=answer,

@@ -44,7 +44,7 @@ METHODS = ("dense", "bm25", "hybrid", "pagerank", "clue", "ket", "bubble", "agra
 # As their papers have them.
 PRINTED = (
     *("clue_paper", "ket_rag_p", "agrag_paper"),
-    *("hipporag2", "linearrag", "e2graphrag", "raptor", "lightrag"),
+    *("hipporag", "hipporag2", "linearrag", "e2graphrag", "raptor_extractive", "lightrag"),
 )
 # What KET-RAG's paper compares with, on the questions that it was measured on.
 COMPARED = {

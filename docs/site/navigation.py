@@ -2,8 +2,8 @@
 
 FIRST = "README"
 METHODS = (
-    "walk paths clue ket bubble agrag auto pagerank hipporag2 linearrag e2graphrag raptor themes"
-    " counts lightrag ircot dense bm25 hybrid zero_shot chain_of_thought"
+    "walk paths clue ket bubble agrag auto pagerank hipporag hipporag2 linearrag e2graphrag raptor"
+    " graphrag_local themes counts lightrag ircot dense bm25 hybrid zero_shot chain_of_thought"
 )
 NAVIGATION = {  # below which page, under which caption, which pages
     FIRST: {

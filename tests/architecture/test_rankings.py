@@ -10,8 +10,9 @@ PACKAGE = Path(clew.__file__).parent
 # Those that sum over everything by definition.
 RANKS_ALL = {
     "methods/ket/__init__.py",  # sub-chunks fill a budget of tokens, however many that takes
+    "extras/baselines/graphrag.py",  # the same
     "methods/ket/text_candidates.py",  # a keyword's vector is the sum of all its sentences
-    "methods/ket/skeleton.py",  # an entity's is that of all its descriptions
+    "steps/skeleton.py",  # an entity's is that of all its descriptions
     "methods/agrag/view.py",  # the paper's costs (Eq. 14) of any chunk that the tree may reach
     "steps/__init__.py",
     "steps/rankings.py",  # where there are few, or an exact snapshot is asked

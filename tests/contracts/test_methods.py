@@ -41,8 +41,11 @@ def indexed(tmp_path_factory):
     return folder_of
 
 
+NEED_AN_LLM = ("graphrag_global", "ircot", "raptor")
+
+
 class TestMethods(MethodContract):
-    @pytest.fixture(params=[name for name in methods.names() if name != "ircot"])  # needs an LLM
+    @pytest.fixture(params=[n for n in methods.names() if n not in NEED_AN_LLM])
     def method(self, request):
         return methods.load(request.param)()
 

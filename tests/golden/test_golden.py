@@ -23,9 +23,9 @@ HERE = Path(__file__).parent
 EXAMPLES = HERE.parents[1] / "examples"
 EXPECTED = {"whole": HERE / "expected.json", "part": HERE / "expected_of_part.json"}
 METHODS = (
-    "agrag", "agrag_paper", "auto", "bm25", "bubble", "clue", "dense", "e2graphrag", "hipporag2",
-    "hybrid", "keyword_rag", "ket", "ket_rag_p", "lightrag", "linearrag", "pagerank", "raptor",
-    "walk",
+    "agrag", "agrag_paper", "auto", "bm25", "bubble", "clue", "dense", "e2graphrag", "hipporag",
+    "hipporag2", "hybrid", "keyword_rag", "ket", "ket_rag_p", "lightrag", "linearrag", "pagerank",
+    "raptor_extractive", "walk",
 )  # fmt: skip
 METHODS = tuple(name for name in METHODS if name in methods.names())  # the core alone has fewer
 # What each found when the corpus was written, less a little: a guard, not a goal.
@@ -38,15 +38,16 @@ FLOORS = {
     "clue": 0.82,
     "dense": 0.65,
     "e2graphrag": 0.41,
+    "hipporag": 0.63,
     "hipporag2": 0.58,
     "hybrid": 0.79,
     "keyword_rag": 0.64,
     "ket": 0.76,
     "ket_rag_p": 0.63,
-    "lightrag": 0.52,
+    "lightrag": 0.66,
     "linearrag": 0.74,
     "pagerank": 0.78,
-    "raptor": 0.64,
+    "raptor_extractive": 0.66,
     "walk": 0.90,
 }
 INT8_METHODS = ("dense", "hybrid", "pagerank", "walk")

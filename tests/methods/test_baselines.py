@@ -167,7 +167,7 @@ def test_an_unknown_method_is_answered_with_the_known():
 
 def test_scores_are_plain_numbers(given, index):
     """A hit's score is a float of Python, which JSON can hold."""
-    for name in sorted({*names()} - {"ircot"}):  # which needs an LLM
+    for name in sorted({*names()} - {"graphrag_global", "ircot", "raptor"}):  # which need an LLM
         found = load(name)().retrieve(QUESTION, index, given)
         assert found.method == name
         assert found.hits or found.notes, name

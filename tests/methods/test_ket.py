@@ -21,10 +21,10 @@ from clew.index.layers.extractions import ChunkExtraction, build_graph_batch
 from clew.index.recipe import Settings
 from clew.index.store.embedded import EmbeddedStore
 from clew.methods.ket import VARIANTS, Ket, text_walk
-from clew.methods.ket.skeleton import read_skeleton
-from clew.methods.ket.text_candidates import Texts
 from clew.models import Reply
 from clew.models.extractors.cooccurrence import Cooccurrence
+from clew.steps.skeleton import read_skeleton
+from clew.steps.subchunks import Texts
 from clew.testing import ScriptedLLM, models
 from clew.text import blocks, tokens
 from clew.text.chunking import Chunking

@@ -226,24 +226,6 @@ def test_a_report_that_fails_leaves_the_sentences(tmp_path):
     assert "it broke" in answer.evidence.notes[0]
 
 
-def test_global_search_scores_points(tmp_path):
-    """Points of no help are left out, and the most helpful come first."""
-    points = [
-        {"text": "Ships sail.", "report": 1, "helpfulness": 40},
-        {"text": "Dull.", "report": 2, "helpfulness": 0},
-        {"text": "Bread rises.", "report": 3, "helpfulness": 90},
-        {"text": "Of no report.", "report": 7, "helpfulness": 50},
-    ]
-    llm = ScriptedLLM("One.", "Two.", "Three.", {"points": points}, "ANSWER: Bread [1].")
-    with clew.open(tmp_path / "my.clew", models=models(llm=llm)) as index:
-        index.add(DOCUMENTS)
-        answer = index.ask("Which subject matters most?", method="graphrag_global")
-    [table] = answer.evidence.tables
-    assert (table.name, table.columns) == ("Points", ("theme", "point", "helpfulness"))
-    assert [row[1:] for row in table.rows] == [("Bread rises.", "90"), ("Ships sail.", "40")]
-    assert answer.text.startswith("Bread")
-
-
 def test_a_plan_says_what_a_question_would_cost(tmp_path):
     """Nothing is asked for; what the question then takes is no more, and later it costs nothing."""
     replies = ("One.", "Two.", "Three.", "ANSWER: All [1].")

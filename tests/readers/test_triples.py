@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from clew.base.types import ENTITY_TYPES, Described, Extraction, Skipped, Triple
 from clew.errors import InputError, UnreadableSource
-from clew.readers.triples import Recorded, entity_type, read_triples
+from clew.readers.triples import Recorded, entity_type, paragraph_id, read_triples
 
 BUILT = Triple(subject="Fram", relation="built by", object="Colin Archer")
 
@@ -319,3 +319,36 @@ def test_dates_of_a_triple(recorded, fields, expected):
     times = (" ".join(map(str, astuple(time))) for time in read.validity)
     assert ", ".join(times) == (expected or "")
     assert len(reports) == (expected is None)
+
+
+def test_results_of_openie_are_read_as_hipporag_keeps_them(tmp_path):
+    """One object in one line: a passage has the id of its title and text, and faults are told."""
+    passage = "Fram\nThe Fram was built in Larvik by Colin Archer."
+    docs = [
+        {
+            "idx": 0,
+            "passage": passage,
+            "extracted_entities": ["Fram", "Larvik"],
+            "extracted_triples": [["Fram", "built in", "Larvik"], ["Fram", "a ship"]],
+        },
+        {"idx": 1, "passage": "Nothing\nIt says nothing.", "extracted_triples": []},
+        {"idx": 2, "passage": "No title.", "extracted_triples": [["Maud", "left", "Vardo"]]},
+        "no passage",
+    ]
+    path = tmp_path / "openie_results_ner_some-llm.json"
+    path.write_text(json.dumps({"docs": docs, "avg_ent_chars": 5.2, "num_docs": 4}))
+    items = list(read_triples(path))
+    recorded = [item for item in items if isinstance(item, Recorded)]
+    title, text = passage.split("\n")
+    assert [(item.document_id, item.line) for item in recorded] == [
+        (paragraph_id(title, text), 1),
+        (paragraph_id("", "No title."), 3),
+    ]
+    assert [entity.name for entity in recorded[0].extraction.entities] == ["Fram", "Larvik"]
+    assert len(recorded[0].extraction.triples) == 1
+    told = [(item.line, item.reason) for item in items if isinstance(item, Skipped)]
+    assert told == [
+        (1, "its triple 2 is not three non-empty strings"),
+        (2, "has no triples"),
+        (4, "has no triples"),
+    ]

@@ -50,8 +50,26 @@ class Communities:
         pairs = np.concatenate(rows), np.concatenate(columns)
         return csr_array((np.ones(len(pairs[0])), pairs), shape=(len(self.parents), len(labels)))
 
+    @cached_property
+    def sizes(self) -> Rows:
+        """(m,) number of nodes of each community."""
+        return np.diff(self.members.indptr)
 
-def find_communities(graph: Matrix, n_counted: int, most: int, least: int = 3) -> Communities:
+    def of_level(self, level: int) -> list[int]:
+        """Return the communities of a level, largest first.
+
+        One above that level is among them where it has no parts.
+        """
+        whole = ~np.isin(np.arange(len(self.parents)), self.parents[self.sizes > 0])
+        wanted = (self.levels == level) | ((self.levels < level) & whole)
+        rows = np.flatnonzero(wanted & (self.sizes > 0))
+        order: list[int] = rows[np.argsort(-self.sizes[rows], kind="stable")].tolist()
+        return order
+
+
+def find_communities(
+    graph: Matrix, n_counted: int, most: int, least: int = 3, resolution: float = _RESOLUTION
+) -> Communities:
     """Detect communities in a symmetric graph, restricted to its first `n_counted` nodes.
 
     `graph` is (n, n) weights > 0. Communities with more than `most` counted nodes are split into
@@ -65,7 +83,7 @@ def find_communities(graph: Matrix, n_counted: int, most: int, least: int = 3) -
         parts = [
             (parent, part)
             for parent, nodes in parted
-            for part in _part(graph, nodes, n_counted, 1 if level == 0 else least, level)
+            for part in _part(graph, nodes, n_counted, 1 if level == 0 else least, resolution)
         ]
         sizes = np.array([np.searchsorted(part, n_counted) for _, part in parts], dtype=float)
         parted = []
@@ -78,18 +96,20 @@ def find_communities(graph: Matrix, n_counted: int, most: int, least: int = 3) -
     return Communities(np.array(parents, dtype=np.int64), leaves)
 
 
-def _part(graph: Matrix, nodes: Rows, n_counted: int, least: int, level: int) -> Iterator[Rows]:
+def _part(
+    graph: Matrix, nodes: Rows, n_counted: int, least: int, resolution: float
+) -> Iterator[Rows]:
     """Split a community; yield the nodes of each part, or nothing if it stays whole."""
-    inside = graph if level == 0 else graph[nodes][:, nodes]
-    labels = _leiden(inside)
+    is_top = len(nodes) == graph.shape[0]
+    labels = _leiden(graph if is_top else graph[nodes][:, nodes], resolution)
     order = np.argsort(labels, kind="stable")
     parts = np.split(nodes[order], np.cumsum(np.bincount(labels))[:-1])
     large = sorted((p for p in parts if np.searchsorted(p, n_counted) >= least), key=lambda p: p[0])
-    if level == 0 or len(large) > 1:
+    if is_top or len(large) > 1:
         yield from large
 
 
-def _leiden(graph: Matrix) -> Rows:
+def _leiden(graph: Matrix, resolution: float) -> Rows:
     """Return the community of each node; an isolated node is its own."""
     from graspologic_native import leiden_csr
 
@@ -100,7 +120,7 @@ def _leiden(graph: Matrix) -> Rows:
         _, communities = leiden_csr(
             *(np.ascontiguousarray(array, dtype=kind) for array, kind in arrays),
             n,
-            resolution=_RESOLUTION,
+            resolution=resolution,
             seed=_SEED,
         )
         labels[list(communities)] = list(communities.values())

@@ -81,6 +81,8 @@ def load(name: str) -> type[Method]:
         if name in _variants(module):
             return _variants(module)[name]
     brought: type[Method] | None = plugins.find("methods", name)
+    if brought is None:
+        brought = _load_registered().get(name)  # a variant
     if brought is not None:
         return brought
     known = names()
@@ -140,11 +142,17 @@ def _iterate_classes() -> Iterator[type[Method]]:
 
 
 def _load_registered() -> dict[str, type[Method]]:
-    """Return the registered methods that can be loaded and have no name of this package's."""
+    """Return the registered methods that can be loaded, and their modules' variants.
+
+    Methods with a name of this package's are left out.
+    """
     ours = {*list_modules(), *(name for module in list_modules() for name in _variants(module))}
     others = [name for name in plugins.find_registered("methods") if name not in ours]
     found = {name: plugins.find_usable("methods", name) for name in others}
-    return {name: kind for name, kind in found.items() if kind is not None}
+    usable = {name: kind for name, kind in found.items() if kind is not None}
+    for kind in list(usable.values()):
+        usable |= getattr(getmodule(kind), "VARIANTS", {})
+    return usable
 
 
 def _variants(module: str) -> Mapping[str, type[Method]]:

@@ -2,7 +2,7 @@
 
 Communities as in GraphRAG (Edge et al. 2024, arXiv:2404.16130), by Leiden; reports are made when a
 question first needs them, as LazyGraphRAG describes. Without an LLM sentences of the texts stand
-for a theme. `graphrag_global` is GraphRAG's global search. Choices: docs/methods/themes.md.
+for a theme. Choices: docs/methods/themes.md.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from clew.models import LLM, Models
 from clew.steps.comparing import DocumentPart, find_compared, find_part
 from clew.steps.rankings import CANDIDATES
 from clew.steps.theme_descriptions import choose_sentences, describe_coverage, describe_themes
-from clew.steps.theme_reports import count_report_tokens, score_points, write_reports
+from clew.steps.theme_reports import count_report_tokens, write_reports
 from clew.steps.themes import THEME_NEEDS, Themes, themes
 from clew.text.questions import find_topic, is_about_whole
 
@@ -40,7 +40,6 @@ class ThemeSearch:
     layers: ClassVar = frozenset({"chunk", "sentence", "unit", "entity", "term"})
     needs: ClassVar = (*steps.LEXICAL, steps.SKETCHES["chunk"], *THEME_NEEDS)
     limits: ClassVar = Limits(chunks="chunks")
-    name: ClassVar[str] = "themes"
 
     chunks: int = 10  # chunks returned where the question is about something in the documents
     themes: int = 12  # of a question about the whole, at most; 0: all of a level
@@ -48,32 +47,32 @@ class ThemeSearch:
     level: int = -1  # of the themes, 0 for the widest; -1: the deepest that is allowed
     report_tokens: int = 40_000  # of all prompts for reports that an LLM writes; 0: none
     passage_tokens: int = 3_000  # of the passages that one report is of
-    scored: bool = False  # let the LLM score points of the reports by how much they help
 
     def __post_init__(self) -> None:
         steps.check_least(self, 1, "chunks", "sentences", "passage_tokens")
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
-        if not self.scored and (part := find_part(snapshot, query)):
+        if part := find_part(snapshot, query):
             return self._sum_up(query, snapshot, part)
         compared = find_compared(snapshot, query)
-        if compared and not self.scored:
+        if compared:
             return self._compare(query, snapshot, models, compared)
         found = themes(snapshot)
-        if not (self.scored or is_about_whole(query)) or not len(found):
+        if not is_about_whole(query) or not len(found):
             return self._search(steps.read_query(models, query), snapshot, found)
-        topic = "" if self.scored else find_topic(query)
+        topic = find_topic(query)
         asked = steps.read_query(models, topic) if topic else None
         rows = self._choose_themes(found, asked, models.llm)
         described = describe_themes(snapshot, rows)
         notes: tuple[str, ...] = ()
         table = _list_themes(described, [""] * len(rows))
         if models.llm is not None and self.report_tokens:
-            table, notes = self._ask_llm(models.llm, query, found, rows, described)
+            reports, notes = write_reports(models.llm, found, rows, self.passage_tokens)
+            table = _list_themes(described, reports)
         parts = self._represent(found, rows, described, asked)
         evidence = _build_evidence(query, snapshot, parts)
         seeds = tuple(map(_build_step, described))
-        return replace(evidence, method=self.name, tables=(table,), seeds=seeds, notes=notes)
+        return replace(evidence, method="themes", tables=(table,), seeds=seeds, notes=notes)
 
     def _compare(
         self, query: str, snapshot: Snapshot, models: Models, rows: Sequence[int]
@@ -90,7 +89,7 @@ class ThemeSearch:
             document = Step(layer="document", id=each.id, text=name, reason=each.id)
             sentences = choose_sentences(snapshot, own, near, most=self.sentences, alone=not topic)
             parts += [(sentence, document) for sentence in sentences]
-        return replace(_build_evidence(query, snapshot, parts), method=self.name)
+        return replace(_build_evidence(query, snapshot, parts), method="themes")
 
     def _sum_up(self, query: str, snapshot: Snapshot, part: DocumentPart) -> Evidence:
         """Return the statements of a document or section, those that say most of it first."""
@@ -103,7 +102,7 @@ class ThemeSearch:
         id_ = snapshot.layer("document").ids([part.row])[0]
         document = Step(layer="document", id=id_, text=part.name, reason=id_)
         return replace(
-            _build_evidence(query, snapshot, [(row, document) for row in rows]), method=self.name
+            _build_evidence(query, snapshot, [(row, document) for row in rows]), method="themes"
         )
 
     def _choose_themes(
@@ -140,22 +139,6 @@ class ThemeSearch:
         scores = (min_max(near) + min_max(by_chunks[rows])) / 2
         best = top_k(scores, most)
         return [rows[place] for place in best[scores[best] >= _NEAR_SHARE].tolist()]
-
-    def _ask_llm(
-        self, llm: LLM, query: str, found: Themes, rows: Sequence[int], described: Sequence[Theme]
-    ) -> tuple[Table, tuple[str, ...]]:
-        """Return an LLM's reports on themes or its points on the question, with notes."""
-        reports, notes = write_reports(llm, found, rows, self.passage_tokens)
-        if not self.scored:
-            return _list_themes(described, reports), notes
-        told = [
-            report or " ".join(sentence.text for sentence in theme.sentences)
-            for report, theme in zip(reports, described, strict=True)
-        ]
-        points, more = score_points(llm, query, told)
-        cells = tuple((described[place].name, point, str(n)) for point, place, n in points)
-        table = Table(name="Points", columns=("theme", "point", "helpfulness"), rows=cells)
-        return table, (*notes, *more)
 
     def _represent(
         self,
@@ -197,7 +180,7 @@ class ThemeSearch:
         )
         return Evidence(
             query=asked.text,
-            method=self.name,
+            method="themes",
             hits=hits,
             paths=tuple(
                 Path((start, *filter(None, [stops.get(theme)]), end), hit.score)
@@ -243,18 +226,4 @@ def _build_step(theme: Theme) -> Step:
     return Step(layer="theme", id=theme.id, text=theme.name, reason=describe_coverage(theme))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GraphragGlobal(ThemeSearch):
-    """GraphRAG's global search: reports on all themes of a level, of which an LLM scores points."""
-
-    name: ClassVar[str] = "graphrag_global"
-
-    themes: int = 0
-    level: int = 2
-    report_tokens: int = 10_000_000
-    scored: bool = True
-
-
 METHOD = ThemeSearch
-VARIANTS = {"graphrag_global": GraphragGlobal}
-BASELINES = ("graphrag_global",)

@@ -12,11 +12,16 @@ A line is about one document. Its keys, in upper or lower case:
 
 Whatever cannot be used is reported with its line number, and the rest of the line is kept. A line
 of which nothing is left gives nothing: it would replace good triples by none.
+
+HippoRAG's results of OpenIE are one line, {"docs": [...]}, of passages. A passage has the id of a
+paragraph that `clew eval` pools, and its number counts as the line's.
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import sha256
 from itertools import zip_longest
 from pathlib import Path
 from typing import TypeGuard, TypeVar
@@ -110,10 +115,44 @@ def _read_lines(file: File) -> Iterator[Recorded | Skipped]:
 
 
 def _read_line(file: File, line: str, number: int) -> Iterator[Recorded | Skipped]:
+    try:
+        values = fields(json_value(line))
+    except InputError as error:
+        yield Skipped(source=file.source, reason=str(error), line=number)
+        return
+    if isinstance(docs := values.get("docs"), list):
+        for place, values in enumerate(map(_read_passage, docs), 1):
+            yield from _read_values(file, values, place)
+    else:
+        yield from _read_values(file, values, number)
+
+
+def _read_passage(value: object) -> dict[str, object]:
+    """Return what HippoRAG extracted from a passage, by the keys of a line."""
+    values = value if isinstance(value, dict) else {}
+    passage = str(values.get("passage") or "")
+    names = {"triples": "extracted_triples", "entities": "extracted_entities"}
+    own = {name: values.get(key) or [] for name, key in names.items()}
+    return {"document_id": paragraph_id(*split_passage(passage)), **own}
+
+
+def split_passage(passage: str) -> tuple[str, str]:
+    """Return the title, which is the first line, and the text of a passage of HippoRAG's."""
+    title, _, text = passage.partition("\n")
+    return (title, text) if text.strip() else ("", title)
+
+
+def paragraph_id(title: str, text: str) -> str:
+    """Return a hash, 16 digits, of a title and a text without surrounding white space."""
+    return sha256(json.dumps([title.strip(), text.strip()]).encode()).hexdigest()[:16]
+
+
+def _read_values(
+    file: File, values: Mapping[str, object], number: int
+) -> Iterator[Recorded | Skipped]:
     problems: list[str] = []
     recorded = None
     try:
-        values = fields(json_value(line))
         id_ = document_id(values)
         extracted = extraction(values, _explain_nameless, problems)
         if extracted != Extraction():

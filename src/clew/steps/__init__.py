@@ -18,10 +18,12 @@ if TYPE_CHECKING:  # of these names `_NAMES` has those that can be imported from
 # A method loads the steps that it takes; scipy comes with some of these.
 _NAMES = {
     "steps.evidence": (
-        "UnreadStep apparatus_behind hits nearest_chunks ranked read_step read_steps"
+        "UnreadStep apparatus_behind build_evidence by_rank hits nearest_chunks ranked read_step"
+        " read_steps"
     ).split(),
     "steps.linking": (
-        "Linked longest name_spans named_entities query_names reply_to same_names similar_entities"
+        "Linked longest name_spans named_entities query_names replies_to reply_to same_names"
+        " similar_entities"
     ).split(),
     "steps.mentions": (
         "MENTIONED MENTIONS TITLED chunk_entities entity_chunks entity_units titled_chunks"

@@ -1,6 +1,6 @@
 """Convert rows to hits and to steps of paths."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.algo.links import neighbours
-from clew.base.types import Document, Evidence, Fact, Hit, Step, Table
+from clew.base.types import Document, Evidence, Fact, Hit, Path, Step, Table
 from clew.index.snapshot import Snapshot
 from clew.steps.rankings import Ranking, nearest
 from clew.steps.scores import Query
@@ -41,6 +41,35 @@ def nearest_chunks(
     rows, cosines = nearest(snapshot, "chunk", query, k)
     best = hits(snapshot, rows, cosines)
     return Evidence(query=query.text, method=method, hits=best, notes=notes)
+
+
+def by_rank(rows: Iterable[int]) -> dict[int, float]:
+    """Return rows with 1 / their place as score."""
+    return {row: 1 / place for place, row in enumerate(rows, 1)}
+
+
+def build_evidence(
+    snapshot: Snapshot,
+    query: str,
+    method: str,
+    scores: Mapping[int, float],
+    thread: Callable[[int], Iterable[Step]],
+    *,
+    tables: tuple[Table, ...] = (),
+    seeds: tuple[Step, ...] = (),
+    notes: tuple[str, ...] = (),
+) -> Evidence:
+    """Return chunks with `scores`, best first, each with the steps of its `thread`."""
+    start = Step(layer="query", id="", text=query)
+    return Evidence(
+        query=query,
+        method=method,
+        tables=tables,
+        hits=hits(snapshot, scores, np.array([*scores.values()])),
+        paths=tuple(Path((start, *thread(row)), score) for row, score in scores.items()),
+        seeds=seeds,
+        notes=notes,
+    )
 
 
 def hits(

@@ -85,6 +85,16 @@ def reply_to(
     return reply
 
 
+def replies_to(llm: LLM, asked: Sequence[Prompt]) -> list[Reply]:
+    """Return the replies to prompts; if the budget is spent, those already paid for."""
+    if len(asked) > 1:
+        try:
+            return list(llm.complete(asked))
+        except BudgetSpent:
+            pass  # what was paid for is recorded, and comes back one by one
+    return [reply_to(llm, each) for each in asked]
+
+
 def named_entities(snapshot: Snapshot, query: str) -> list[Linked]:
     """Return the linkable entities whose names occur in the query.
 

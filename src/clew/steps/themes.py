@@ -49,11 +49,6 @@ class Themes(Communities):
         return self.of()
 
     @cached_property
-    def sizes(self) -> Rows:
-        """(m,) number of chunks of each theme."""
-        return np.diff(self.members.indptr)
-
-    @cached_property
     def ids(self) -> list[str]:
         return [f"{THEME_MARK}{number}" for number in self.numbers.tolist()]
 
@@ -64,17 +59,6 @@ class Themes(Communities):
     def children(self, theme: int) -> list[int]:
         """Return the parts of a theme, largest first."""
         return [c for c in np.flatnonzero(self.parents == theme).tolist() if self.sizes[c]]
-
-    def of_level(self, level: int) -> list[int]:
-        """Return the rows of a level's themes, largest first.
-
-        A theme above that level is among them where it has no parts.
-        """
-        whole = ~np.isin(np.arange(len(self)), self.parents[self.sizes > 0])
-        wanted = (self.levels == level) | ((self.levels < level) & whole)
-        rows = np.flatnonzero(wanted & (self.sizes > 0))
-        order: list[int] = rows[np.argsort(-self.sizes[rows], kind="stable")].tolist()
-        return order
 
     def find(self, name: str) -> int:
         """Return the theme with an id, -1 if there is none."""

@@ -14,7 +14,11 @@ ONE_UP = {
     "lightrag": "top_k",
     "linearrag": "levels sentences",
 }
-RANGES = [("hipporag2", "synonym", 0.8, 1), ("linearrag", "threshold", 0, 1)]
+RANGES = [
+    ("hipporag", "synonym", 0.8, 1),
+    ("hipporag2", "synonym", 0.8, 1),
+    ("linearrag", "threshold", 0, 1),
+]
 WORDS = [
     ("ircot", "search", ["lexical", "dense", "hybrid"]),
     ("lightrag", "mode", ["hybrid", "local", "global", "mix"]),
@@ -31,7 +35,9 @@ def test_parameters():
         parameters.test_words(method, name, words)
 
 
-@pytest.mark.parametrize("name", ["e2graphrag", "hipporag2", "lightrag", "linearrag", "raptor"])
+@pytest.mark.parametrize(
+    "name", ["e2graphrag", "hipporag", "hipporag2", "lightrag", "linearrag", "raptor_extractive"]
+)
 def test_layers_of_many_rows_are_searched_by_sketches(name, monkeypatch):
     """Here all rows are among the likeliest, so what is found is the same."""
     with built(small_documents(), triples=True) as few:

@@ -6,9 +6,12 @@ import networkx as nx
 import numpy as np
 import pytest
 
+import clew
 from clew.extras.baselines import e2graphrag
 from clew.extras.baselines.e2graphrag import E2GraphRag, count_hops
-from clew.extras.baselines.summaries import Node, summaries
+from clew.extras.baselines.summary_tree import Node, Nodes
+from clew.testing import ScriptedLLM
+from clew.testing import models as hashing
 from tests.methods.memory import models, snapshot
 
 QUESTION = "What have Ada and Dag in common?"
@@ -67,8 +70,9 @@ def test_names_farther_apart_are_asked_of_the_tree(index):
     """Chunks are ranked by how often they mention the names; those without one are left out."""
     found = ask(index, hops=2)
     assert [(hit.document_id, hit.score) for hit in found.hits] == [("d", 3), ("a", 1), ("c", 1)]
-    assert found.notes == (
-        "no two names of the question are within 2 hops: used the nearest chunks and summaries",
+    [note] = found.notes
+    assert note.startswith(
+        "no two names of the question are within 2 hops: used the nearest chunks"
     )
     assert [step.text for step in found.seeds] == ["ada", "dag"]
 
@@ -78,7 +82,9 @@ def test_one_name_or_none_is_asked_of_the_tree(index):
     assert documents(ask(index, "Where does Eve live?")) == ["e"]
     found = ask(index, "who is it?", chunks=3)
     assert documents(found) == ["a", "b", "c"]
-    assert found.notes == ("the question names no entity: used the nearest chunks and summaries",)
+    assert found.notes == (
+        "the question names no entity: used the nearest chunks, as there is no LLM to sum them up",
+    )
     assert found.seeds == ()
 
 
@@ -152,28 +158,34 @@ def test_chunks_are_ranked_by_names_then_runs_then_mentions():
     assert e2graphrag.rank_by_entities(index, chosen) == [4, 3, 2, 0]
 
 
-def test_a_summary_counts_for_the_chunks_of_its_sentences():
-    """It mentions what they do, and stands for the chunk of one."""
-    names = [f"d{i:02}" for i in range(12)]
-    texts = {name: [f"{name} trades fish.", f"Ada likes {name}."] for name in names}
-    mentions = {
-        text: ["ada"] if text.startswith("Ada") else [] for g in texts.values() for text in g
-    }
-    vectors = {}
-    for i, name in enumerate(names):
-        vectors |= dict(zip(texts[name], (at(i), at(60)), strict=True))
-    index = snapshot(texts, mentions, vectors)
-    tree = summaries(index)
-    assert len(tree) == 1
-    chunks = set(index.layer("unit").columns["chunk"][tree.get_units(0)].tolist())
-    assert len(chunks) == 5
-    nodes = [Node(0.9, 3), Node(0.8, 4, 0, int(tree.get_units(0)[0])), Node(0.7, 2)]
+def test_a_summary_counts_for_the_chunks_below_it(index):
+    """By its mentions it stands before chunks, and the table has its text."""
+    below = np.array([0, 3]), np.array([4])
+    tree = Nodes(np.array([at(0), at(90)]), ("Of two.", "Of none."), below, np.arange(2))
+    nodes = [Node(0.9, 0), Node(0.8, summary=1), Node(0.7, summary=0), Node(0.6, 3)]
     ada = index.layer("entity").rows(["ada"])
-    ranked = e2graphrag.rank_by_occurrence(index, nodes, ada)
-    assert [(node.chunk, node.summary, node.score) for node in ranked] == [
-        (4, 0, 5), (3, -1, 1), (2, -1, 1),
-    ]  # fmt: skip
-    found = ask(index, "What does Ada like?", chunks=2)
-    assert found.hits[0].channel == "summary"
-    assert found.hits[0].score == 5
-    assert found.tables[0].name == "Summaries"
+    ranked = e2graphrag.rank_by_occurrence(index, nodes, tree, ada)
+    assert [(n.chunk, n.summary, n.score) for n in ranked] == [(-1, 0, 3), (3, -1, 2), (0, -1, 1)]
+
+
+def test_what_follows_in_a_document_is_summed_up():
+    """Five at a time, from two chunks on; summaries from seven on."""
+    documents = np.repeat([0, 1, 2], [1, 7, 3])
+    level = Nodes(np.zeros((11, 2)), [""] * 11, [np.array([i]) for i in range(11)], documents)
+    groups = [each.tolist() for each in e2graphrag.group_in_order(level, 0)]
+    assert groups == [[1, 2, 3, 4, 5], [6, 7], [8, 9, 10]]
+    assert [each.tolist() for each in e2graphrag.group_in_order(level, 1)] == groups[:2]
+
+
+def test_an_llm_sums_up(tmp_path):
+    """A question without names finds a summary of the document's chunks."""
+    text = "\n\n".join(f"Part {n} says much of boats. " + "It goes on. " * 50 for n in range(6))
+    llm = ScriptedLLM("All of it is on boats and harbours.", "The end is on boats, too.")
+    with clew.open(tmp_path / "my.clew", models=hashing(llm=llm)) as opened:
+        opened.add(clew.Document(id="long", text=text))
+        n_chunks = len(opened.snapshot().layer("chunk"))
+        found = opened.search("what is it on, boats and harbours?", method="e2graphrag")
+    assert 5 < n_chunks <= 10
+    assert llm.n_left == 0
+    assert found.tables[0].rows[0] == ("All of it is on boats and harbours.",)
+    assert found.notes[0].endswith("used the nearest chunks and summaries")

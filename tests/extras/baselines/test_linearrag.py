@@ -8,6 +8,7 @@ import pytest
 
 from clew import steps
 from clew.extras.baselines.linearrag import LinearRag, activate_entities
+from clew.methods import load
 from clew.testing import QUESTIONS, built, small_documents
 from clew.testing import models as hashing
 from tests.methods.memory import models, snapshot
@@ -185,3 +186,19 @@ def test_scores_of_a_stored_index_are_those_of_networkx(method):
                 expected = oracle(stored, method, question, hashing())
                 assert scores == pytest.approx(expected, abs=1e-6)
     assert asked >= 2
+
+
+def test_presets_are_those_of_the_authors_script():
+    """Iterations, threshold, sentences and passage ratio of each data set."""
+    presets = {
+        "linearrag_musique": (5, 0.1, 4, 2.0),
+        "linearrag_hotpotqa": (3, 0.4, 1, 0.05),
+        "linearrag": (3, 0.4, 3, 2.0),
+    }
+    for name, values in presets.items():
+        method = load(name)()
+        assert (
+            method.levels, method.threshold, method.sentences, method.passage_ratio
+        ) == values  # fmt: skip
+        with built(small_documents()) as few:
+            assert method.retrieve(QUESTIONS[0], few, hashing()).method == name

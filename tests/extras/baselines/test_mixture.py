@@ -11,6 +11,7 @@ from clew.extras.baselines.mixture import (
     soft_clusters,
 )
 
+ONES = np.ones(450, dtype=int)
 CENTRES = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])
 
 
@@ -76,14 +77,14 @@ def test_equal_points_are_one_heap():
     """Without any variance nothing divides by zero."""
     mixture = choose_mixture(np.ones((20, 3)))
     assert np.isfinite(mixture.assign(np.ones((1, 3)))[1]).all()
-    assert [len(each) for each in soft_clusters(np.ones((20, 3)), 2, 5)] == [20]
+    assert [len(each) for each in soft_clusters(np.ones((20, 3)), 2, ONES[:20], 5)] == [20]
 
 
 def test_coordinates_keep_distances():
     """Points of a plane in space lie as far apart by two coordinates as in space."""
     plane = np.linalg.qr(np.random.default_rng(3).normal(size=(5, 2)))[0].T
     points = drawn(10)
-    found = reduce_vectors(points @ plane + 7, np.arange(len(points)), 2)
+    found = reduce_vectors(points @ plane + 7, 2)
     apart = np.linalg.norm(points[:, None] - points, axis=2)
     assert np.linalg.norm(found[:, None] - found, axis=2) == pytest.approx(apart, abs=1e-5)
 
@@ -91,10 +92,10 @@ def test_coordinates_keep_distances():
 def test_clusters_are_the_heaps():
     """Each row is in one; one that lies between two heaps is in both."""
     heaps = [set(range(start, start + 50)) for start in (0, 50, 100)]
-    found = soft_clusters(drawn(50), 2, 60)
+    found = soft_clusters(drawn(50), 2, ONES[:150], 60)
     assert sorted(map(sorted, found)) == sorted(map(sorted, heaps))
     two = np.concatenate([drawn(50, CENTRES[:2], spread=1.5), [[4.0, 0.0]]])
-    between = [set(each.tolist()) for each in soft_clusters(two, 2, 200)]
+    between = [set(each.tolist()) for each in soft_clusters(two, 2, ONES[:101], 200)]
     assert sum(100 in each for each in between) == 2
 
 
@@ -102,14 +103,14 @@ def test_clusters_are_the_heaps():
 def test_large_clusters_are_parted_again(most):
     """None has more than the most, each row is in one at least, and the same again."""
     points = drawn(150, spread=2.0)
-    found = soft_clusters(points, 2, most)
+    found = soft_clusters(points, 2, ONES[:450], most)
     assert max(map(len, found)) <= most
     assert set(np.concatenate(found).tolist()) == set(range(len(points)))
     assert all((np.diff(each) > 0).all() for each in found)
-    again = soft_clusters(points, 2, most)
+    again = soft_clusters(points, 2, ONES[:450], most)
     assert [each.tolist() for each in again] == [each.tolist() for each in found]
 
 
 def test_few_are_one_cluster():
     """As many as coordinates and one more."""
-    assert [each.tolist() for each in soft_clusters(drawn(1), 2, 1)] == [[0, 1, 2]]
+    assert [each.tolist() for each in soft_clusters(drawn(1), 2, ONES[:3], 1)] == [[0, 1, 2]]

@@ -1,127 +1,145 @@
-"""RAPTOR: summaries are the sentences in the middle, and are found beside chunks."""
+"""RAPTOR: an LLM's summaries level by level, found beside chunks, paid for once."""
 
-from contextlib import closing
+import re
 
 import numpy as np
 import pytest
 
-from clew import steps
+import clew
+from clew.errors import InputError
+from clew.extras.baselines import raptor, summary_tree
 from clew.extras.baselines.raptor import Raptor
-from clew.extras.baselines.summaries import SUMMARIES, summaries
-from clew.index import generation
-from clew.testing import models, small_documents
-from tests.index.build import add, create, document, scratch
-from tests.methods import memory
+from clew.models import Reply
+from clew.models.budget import Budget
+from clew.testing import ScriptedLLM, built, models, small_documents
 
-QUESTION = "What do they trade in?"
-NAMES = [f"d{i:02}" for i in range(12)]
-
-
-def spread(degrees):
-    return [float(np.cos(np.radians(degrees))), float(np.sin(np.radians(degrees)))]
+SUBJECTS = ["whales swim far", "bakers knead dough", "stars burn gas", "pilots land planes"]
+DOCUMENTS = [
+    clew.Document(id=f"d{n:02}", text=f"Here {SUBJECTS[n % 4]} and that is number {n}.")
+    for n in range(40)
+]
+QUESTION = "What of whales that swim far?"
 
 
-# Each document has a sentence near the middle, and two far from it on either side.
-TEXTS = {name: [f"{name} trades fish.", f"{name} is old.", f"{name} is new."] for name in NAMES}
-VECTORS = {QUESTION: spread(-0.5)}
-for i, name in enumerate(NAMES):
-    VECTORS |= dict(zip(TEXTS[name], map(spread, (i - 5.5, 60, -60)), strict=True))
+class Echo(ScriptedLLM):
+    """Answers with the words that the passages of its prompt begin with."""
+
+    def _reply(self, prompt):
+        words = re.findall(r"Here (\w+ \w+ \w+)", prompt.user)
+        self._replies.append(f"Summary: {' '.join(sorted(set(words)))}.")
+        return super()._reply(prompt)
 
 
-@pytest.fixture(scope="module")
-def index():
-    return memory.snapshot(TEXTS, {u: [] for group in TEXTS.values() for u in group}, VECTORS)
+@pytest.fixture
+def folder(tmp_path):
+    with clew.open(tmp_path / "my.clew", models=models()) as index:
+        index.add(DOCUMENTS)
+    return tmp_path / "my.clew"
 
 
-def ask(index, **parameters):
-    return Raptor(**parameters).retrieve(QUESTION, index, memory.models(VECTORS))
+def search(folder, llm, question=QUESTION, **options):
+    with clew.open(folder, models=models(llm=llm)) as index:
+        return index.search(question, method="raptor", **options)
 
 
-def test_a_summary_has_the_sentences_in_the_middle(index):
-    """All twelve are one cluster, of which the five sentences nearest to the mean are taken."""
-    tree = summaries(index)
-    assert len(tree) == 1
-    middle = np.sum(index.layer("chunk").vectors, axis=0)
-    cosines = index.layer("unit").vectors @ middle
-    assert sorted(tree.get_units(0)) == sorted(np.argsort(-cosines)[:5])
-    assert np.linalg.norm(tree.vectors, axis=1) == pytest.approx(1)
+def test_without_an_llm_it_says_what_to_do():
+    with (
+        built(small_documents()) as snapshot,
+        pytest.raises(InputError, match="name one with --llm, or use raptor_extractive"),
+    ):
+        Raptor().retrieve(QUESTION, snapshot, models())
 
 
-def test_a_summary_stands_for_the_chunk_of_its_nearest_sentence(index):
-    """It is nearer than any chunk here, so that chunk comes first."""
-    found = ask(index, chunks=3)
-    first = found.hits[0]
-    assert (first.document_id, first.channel) == ("d05", "summary")
-    assert [step.text for step in found.paths[0].steps] == [QUESTION, TEXTS["d05"][0], first.text]
-    assert found.paths[0].steps[1].reason == "in a summary near the question"
+def test_summaries_stand_beside_chunks(folder):
+    """Chunks and summaries share the places; a summary is a row of the table."""
+    llm = Echo()
+    found = search(folder, llm, chunks=12)
     [table] = found.tables
-    [[text]] = table.rows
-    assert TEXTS["d05"][0] in text
-    assert text.count("trades fish.") == text.count(".") == 5
-    assert {hit.channel for hit in found.hits[1:]} == {"chunk"}
+    assert len(found.hits) + len(table.rows) == 12
+    assert all(text.startswith("Summary: ") for [text] in table.rows)
+    assert "whales swim far" in table.rows[0][0]
+    assert {hit.text.split()[1] for hit in found.hits[:3]} == {"whales"}
+    assert found.notes == ()
+    assert llm.prompts[0].version.startswith("summary-")
 
 
-def test_without_summaries_it_is_dense_search(index):
-    """The nearest chunks, by their cosines."""
-    found = ask(index, summaries=0)
-    rows, cosines = steps.nearest(
-        index, "chunk", steps.read_query(memory.models(VECTORS), QUESTION), 10
+def test_a_tree_is_paid_for_once(folder):
+    """Asked again, in this process or another, all summaries come from the ledger."""
+    llm = Echo()
+    first = search(folder, llm)
+    again = Echo()
+    second = search(folder, again)
+    assert second.hits == first.hits
+    assert second.tables == first.tables
+    assert (len(again.prompts), again.n_left) == (0, 0)
+    with clew.open(folder, models=models(llm=again)) as index:
+        index.search(QUESTION, method="raptor")
+        usage = index.search("What of bakers?", method="raptor").usage
+    assert (usage.llm_calls, usage.recorded_calls) == (0, 0)  # it is in memory
+
+
+def by_four(level, _depth):
+    return [np.arange(i, i + 4) for i in range(0, len(level.texts) // 4 * 4, 4)]
+
+
+def test_levels_are_of_levels(folder):
+    """Twelve summaries or more have summaries above them, of all chunks below."""
+    with clew.open(folder, models=models()) as index:
+        snapshot = index.snapshot()
+        tree = summary_tree.read_tree(snapshot, models(llm=Echo()), by_four)
+    assert [len(each) for each in tree.chunks] == [4] * 10 + [16] * 2
+    assert tree.chunks[10].tolist() == list(range(16))
+    assert tree.vectors.shape[0] == len(tree.texts) == 12
+
+
+def test_a_budget_holds(folder):
+    """What is not paid for is missing, which a note says, and nothing of it is kept."""
+    found = search(folder, Echo(), budget=Budget(tokens=10))
+    [note] = found.notes
+    assert re.match(r"the LLM wrote 0 of \d+ summaries of a level \(", note)
+    assert (len(found.hits), found.tables) == (10, ())
+    assert search(folder, Echo()).notes == ()
+
+
+def test_a_summary_that_fails_ends_the_tree(folder):
+    failed = ScriptedLLM(*[Reply(text="", error="it broke")] * 40)
+    assert "it broke" in search(folder, failed).notes[0]
+
+
+def test_groups_are_of_tokens():
+    """Large nodes make small clusters, of 3,500 tokens at most as far as possible."""
+    random = np.random.default_rng(1)
+    vectors = random.normal(size=(60, 16))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    rows = np.arange(60)
+    short, long = (
+        summary_tree.Nodes(vectors, ["word " * n] * 60, [rows[i : i + 1] for i in rows], rows)
+        for n in (10, 280)
     )
-    assert [hit.document_id for hit in found.hits] == [NAMES[row] for row in rows]
-    assert [hit.score for hit in found.hits] == pytest.approx(cosines.tolist())
+    sizes = [[len(each) for each in raptor.group_by_nearness(level, 0)] for level in (short, long)]
+    assert max(sizes[1]) <= 12 < max(sizes[0])
+    assert raptor.group_by_nearness(short, 5) == []
+
+
+def test_without_an_llm_sentences_of_the_texts_are_summaries(folder):
+    """Five of the cluster's chunks, nearest to its mean; nothing is said of an LLM."""
+    with clew.open(folder, models=models()) as index:
+        found = index.search(QUESTION, method="raptor_extractive", chunks=12)
+        again = index.search(QUESTION, method="raptor_extractive", chunks=12)
+    assert found.notes == ()
+    assert again.hits == found.hits
+    texts = {document.text for document in DOCUMENTS}
+    [table] = found.tables
+    for [summary] in table.rows:
+        assert sum(text in summary for text in texts) == summary.count("Here") == 5
+    assert table.rows[0][0].count("whales") == 5
+
+
+def test_few_chunks_have_no_summaries(tmp_path):
+    """Eleven are few: the nearest chunks come back."""
+    with clew.open(tmp_path / "few.clew", models=models()) as index:
+        index.add(DOCUMENTS[:11])
+        found = index.search(QUESTION, method="raptor_extractive")
+        dense = index.search(QUESTION, method="dense")
     assert found.tables == ()
-
-
-def test_few_chunks_have_no_summaries():
-    """Eleven are few."""
-    texts = {name: TEXTS[name] for name in NAMES[:11]}
-    mentions = {u: [] for group in texts.values() for u in group}
-    few = memory.snapshot(texts, mentions, VECTORS)
-    assert len(summaries(few)) == 0
-    assert len(ask(few).hits) == 10
-
-
-def test_the_tree_follows_edits():
-    """After documents came and went it is that of a new index of the same."""
-    more = [document(f"more{i}", f"Boats of harbour {i} carry salt. It rains.") for i in range(8)]
-    with scratch() as folder, create(folder / "a") as edited, create(folder / "b") as new:
-        add(edited, [*small_documents(), *more[:3]])
-        arrays = [_arrays(edited)]
-        add(edited, more[3:])
-        edited.remove(["more0", "fjord"])
-        arrays.append(_arrays(edited))
-        add(new, [d for d in small_documents() if d.id != "fjord"])
-        add(new, more[1:])
-        assert _arrays(new) == arrays[1] != arrays[0]
-        assert arrays[1]["units"]
-
-
-def _arrays(store):
-    with closing(generation.open_snapshot(store)) as snapshot:
-        return {name: array.tolist() for name, array in snapshot.get(SUMMARIES).items()}
-
-
-def test_summaries_of_summaries():
-    """Hundred chunks of ten heaps have a level above the first; all its sentences are theirs."""
-    random = np.random.default_rng(4)
-    texts = {f"e{i:03}": [f"Sentence {i}."] for i in range(160)}
-    vectors = {QUESTION: [1.0] + [0.0] * 15}
-    for i, [text] in enumerate(texts.values()):
-        vector = np.eye(16)[i % 16] + random.normal(0, 0.1, 16)
-        vectors[text] = (vector / np.linalg.norm(vector)).tolist()
-    index = memory.snapshot(texts, {text: [] for [text] in texts.values()}, vectors)
-    tree = summaries(index)
-    assert 16 <= len(tree) < 160
-    units = [set(tree.get_units(row).tolist()) for row in range(len(tree))]
-    heaps = [{unit % 16 for unit in each} for each in units]
-    assert sum(len(heap) == 1 for heap in heaps) >= 16
-    found = Raptor().retrieve(QUESTION, index, memory.models(vectors))
-    assert {int(hit.text[9:-1]) % 16 for hit in found.hits} == {0}
-
-
-def test_it_needs_no_llm():
-    """And says nothing of one."""
-    with scratch() as folder, create(folder / "index") as store:
-        add(store, small_documents())
-        with closing(generation.open_snapshot(store)) as snapshot:
-            assert Raptor().retrieve("Where is Verle?", snapshot, models()).notes == ()
+    assert found.hits == dense.hits

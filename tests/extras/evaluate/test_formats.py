@@ -17,8 +17,9 @@ import clew
 from clew.base.types import Document
 from clew.errors import InputError, MissingExtra
 from clew.evaluate import load
-from clew.extras.evaluate.formats.parsed import Paragraph, paragraph_id, pool_paragraphs, supporting
+from clew.extras.evaluate.formats.parsed import Paragraph, pool_paragraphs, supporting
 from clew.extras.evaluate.formats.records import records
+from clew.readers.triples import paragraph_id
 from clew.testing import models
 
 FRAM = ["Fram is a ship.", " Colin Archer built her in 1892."]
@@ -617,3 +618,33 @@ def test_a_corpus_may_be_a_folder(tmp_path, hotpot, beir):
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="empty: no documents"):
         load(hotpot, corpus=tmp_path / "empty")
+
+
+def test_published_extractions_need_no_indexing(tmp_path):
+    """HippoRAG's results of OpenIE are the corpus of its questions, and the triples of that."""
+    docs = [
+        {
+            "idx": f"chunk-{n}",
+            "passage": f"{title}\n{text}",
+            "extracted_entities": [subject, target],
+            "extracted_triples": [[subject, relation, target]],
+        }
+        for n, (title, text, (subject, relation, target)) in enumerate(
+            [
+                ("Fram", "A ship.", ("Fram", "was built by", "Colin Archer")),
+                ("Fram", "A club.", ("Fram", "plays in", "Larvik")),
+                ("Larvik", "A town.", ("Larvik", "lies in", "Norway")),
+            ]
+        )
+    ]
+    path = tmp_path / "openie_results_ner_some-llm.json"
+    path.write_text(json.dumps({"docs": docs, "avg_ent_words": 1.5}))
+    dataset = load(lines(tmp_path / "musique.jsonl", MUSIQUE[:1]), corpus=path)
+    assert titles(dataset) == [("Fram", "A ship."), ("Fram", "A club."), ("Larvik", "A town.")]
+    assert dataset.unknown_ids == ()
+    with clew.open(tmp_path / "my.clew", models=models()) as index:
+        index.add(dataset.corpus)
+        report = index.import_triples(path)
+        assert (report.recorded, report.skipped) == (3, [])
+        found = index.search("Who was Colin Archer of Norway?", method="hipporag")
+    assert {hit.document_id for hit in found.hits} == dataset.document_ids

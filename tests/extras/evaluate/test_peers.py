@@ -127,3 +127,25 @@ def test_a_pooled_corpus_has_ids_too(file, tmp_path):
 def test_malformed_lines_are_named(file, dataset, last, message):
     with pytest.raises(InputError, match=rf"peers\.jsonl, {message}"):
         scored(file, dataset, [*peer(), last])
+
+
+def test_results_of_hipporag_are_a_peer(tmp_path):
+    """As they were published: passages by their words, under the name of the file."""
+    paragraphs = [
+        {"title": "Fram", "paragraph_text": "A ship.", "is_supporting": True},
+        {"title": "Fram", "paragraph_text": "A club.", "is_supporting": False},
+        {"title": "Larvik", "paragraph_text": "A town.", "is_supporting": True},
+    ]
+    question = {"id": "2hop__1_2", "question": "Where?", "answer": "Norway"}
+    write(tmp_path / "musique.json", [question | {"paragraphs": paragraphs, "answerable": True}])
+    dataset = load(tmp_path / "musique.json")
+    result = question | {
+        "retrieved": ["Larvik\nA town.", "Fram\nA club."],
+        "retrieved_scores": [0.9, 0.1],
+        "recall": {"1": 0.5},
+    }
+    write(tmp_path / "ircot_results_musique.json", [result])
+    peers = load_peers(tmp_path / "ircot_results_musique.json", dataset, SCORING)
+    [(label, [row])] = peers.items()
+    assert label == "peer: ircot_results_musique"
+    assert (row.scores["recall@2"], row.scores["MRR@10"]) == (0.5, 1)

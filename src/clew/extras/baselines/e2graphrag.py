@@ -1,27 +1,37 @@
 """E²GraphRAG: chunks shared by two names of the question, or the nearest in a summary tree.
 
 Zhao et al. (2025), arXiv:2505.24226. Entities that stand in one sentence are joined; the question
-is local where two of its names are few steps apart, else global. Choices where the paper and its
-released code differ, and what is not known: docs/methods/e2graphrag.md.
+is local where two of its names are few steps apart, else global. An LLM summarises chunks that
+follow each other, and such summaries; without one there are chunks alone. Choices where the paper
+and its released code differ, and what is not known: docs/methods/e2graphrag.md.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, islice
+from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clew import steps
-from clew.base.types import Evidence, Limits, Path, Step
+from clew.base.types import Evidence, Limits, Step
 from clew.extras.baselines.passage_graph import mention_counts
-from clew.extras.baselines.summaries import SUMMARIES, Node, collect_nodes, nearest_nodes, summaries
+from clew.extras.baselines.summary_tree import (
+    Node,
+    Nodes,
+    Rows,
+    collect_nodes,
+    nearest_nodes,
+    read_tree,
+)
 from clew.index.snapshot import TRANSPOSED_LINKS, Snapshot
 from clew.models import Models
 
 _TREE = "used the nearest chunks and summaries"
-_NO_NAMES = f"the question names no entity: {_TREE}"
+_CHUNKS = "used the nearest chunks, as there is no LLM to sum them up"
+_TOGETHER = 5  # chunks or summaries that are summed up [g]
+_WIDEST = 6  # summaries of a document, of which no others are made
 
 Chosen = dict[int, set[int]]  # chunks, each with the entities of the question that led to it
 Hops = Mapping[tuple[int, int], int]  # between two entities
@@ -32,12 +42,7 @@ class E2GraphRag:
     """E²GraphRAG's retrieval with its released settings, except the number of chunks."""
 
     layers: ClassVar = frozenset({"chunk", "unit", "entity"})
-    needs: ClassVar = (
-        steps.SKETCHES["chunk"],
-        *steps.MENTIONS,
-        TRANSPOSED_LINKS["entity", "unit"],
-        SUMMARIES,
-    )
+    needs: ClassVar = (steps.SKETCHES["chunk"], *steps.MENTIONS, TRANSPOSED_LINKS["entity", "unit"])
     limits: ClassVar = Limits(chunks="chunks")
 
     chunks: int = 10  # chunks returned, at most [k]
@@ -51,41 +56,29 @@ class E2GraphRag:
         chunks = choose_chunks(snapshot, list(reasons), self.hops, self.chunks)
         if chunks:
             return self._collect_chunks(snapshot, query, reasons, chunks)
-        question = steps.read_query(models, query)
-        n = 2 * self.chunks
-        nodes = list(islice(nearest_nodes(snapshot, question, n, n), n))
-        ranked = rank_by_occurrence(snapshot, nodes, list(reasons))
-        evidence = collect_nodes(snapshot, query, "e2graphrag", ranked, self.chunks)
-        note = f"no two names of the question are within {self.hops} hops: {_TREE}"
-        return replace(
-            evidence, seeds=_build_seeds(snapshot, reasons), notes=(note if reasons else _NO_NAMES,)
-        )
+        question, tree = steps.read_query(models, query), None
+        if models.llm is not None:
+            tree = read_tree(snapshot, models, group_in_order)
+        nodes = nearest_nodes(snapshot, question, tree, 2 * self.chunks)
+        ranked = rank_by_occurrence(snapshot, nodes, tree, list(reasons))[: self.chunks]
+        why = f"no two names of the question are within {self.hops} hops"
+        note = f"{why if reasons else 'the question names no entity'}: {_TREE if tree else _CHUNKS}"
+        evidence = collect_nodes(snapshot, query, "e2graphrag", ranked, tree, (note,))
+        return replace(evidence, seeds=_build_seeds(snapshot, reasons))
 
     def _collect_chunks(
         self, snapshot: Snapshot, query: str, reasons: Mapping[int, str], chunks: Chosen
     ) -> Evidence:
         rows = rank_by_entities(snapshot, chunks)[: self.chunks]
-        scores = [float(len(chunks[row])) for row in rows]
-        start = Step(layer="query", id="", text=query)
+        scores = {row: float(len(chunks[row])) for row in rows}
         seeds = _build_seeds(snapshot, reasons)
-        by_entity = tuple(zip(reasons, seeds, strict=True))
-        return Evidence(
-            query=query,
-            method="e2graphrag",
-            hits=steps.hits(snapshot, rows, np.array(scores)),
-            paths=tuple(
-                Path(
-                    (
-                        start,
-                        *(step for entity, step in by_entity if entity in chunks[row]),
-                        steps.read_step(snapshot, "chunk", row, "holds them", score),
-                    ),
-                    score,
-                )
-                for row, score in zip(rows, scores, strict=True)
-            ),
-            seeds=seeds,
-        )
+        by_entity = dict(zip(reasons, seeds, strict=True))
+
+        def trace(row: int) -> Iterator[Step]:
+            yield from (step for entity, step in by_entity.items() if entity in chunks[row])
+            yield steps.read_step(snapshot, "chunk", row, "holds them", scores[row])
+
+        return steps.build_evidence(snapshot, query, "e2graphrag", scores, trace, seeds=seeds)
 
 
 def choose_chunks(snapshot: Snapshot, entities: Sequence[int], hops: int, k: int) -> Chosen:
@@ -173,18 +166,33 @@ def _measure_run(snapshot: Snapshot, chunk: int, entities: set[int]) -> int:
     return length
 
 
-def rank_by_occurrence(
-    snapshot: Snapshot, nodes: Sequence[Node], entities: Sequence[int]
-) -> Sequence[Node]:
-    """Rank nodes by entity mentions; keep their order if there are none.
+def group_in_order(level: Nodes, depth: int) -> list[Rows]:
+    """Return groups of five nodes that follow each other in a document.
 
-    A summary counts for the chunks that its sentences are of. One that mentions none is left out.
+    Documents of one chunk have none, and no level is above one of at most six summaries.
     """
-    tree, owners = summaries(snapshot), snapshot.layer("unit").columns["chunk"]
+    least = 2 if depth == 0 else _WIDEST + 1
+    begins = np.flatnonzero(np.diff(level.documents, prepend=-1))
+    own = np.split(np.arange(len(level.documents)), begins[1:])
+    return [
+        nodes[i : i + _TOGETHER]
+        for nodes in own
+        if len(nodes) >= least
+        for i in range(0, len(nodes), _TOGETHER)
+    ]
+
+
+def rank_by_occurrence(
+    snapshot: Snapshot, nodes: Sequence[Node], tree: Nodes | None, entities: Sequence[int]
+) -> Sequence[Node]:
+    """Rank nodes by the entity mentions of their chunks; keep their order if there are none.
+
+    One without a mention is left out.
+    """
     counts, ranking = _count(snapshot, entities), []
     for node in nodes:
-        below = [node.chunk] if node.summary < 0 else owners[tree.get_units(node.summary)]
-        ranking.append(replace(node, score=float(counts[np.unique(below)].sum())))
+        below = tree.chunks[node.summary] if tree and node.chunk < 0 else [node.chunk]
+        ranking.append(node._replace(score=float(counts[below].sum())))
     ranking.sort(key=lambda node: -node.score)
     return [node for node in ranking if node.score] or nodes
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from clew import steps
 from clew.algo.links import entry_rows
@@ -17,10 +16,11 @@ from clew.algo.pagerank import LocalScores
 from clew.algo.topk import top_k
 from clew.base.derived import Derived
 from clew.base.types import Evidence, Limits, Path, Step
-from clew.extras.baselines.passage_graph import PassageGraph, passage_weights
+from clew.extras.baselines.passage_graph import PassageGraph, passage_weights, phrases_of_chunks
 from clew.extras.baselines.synonyms import LEAST, SYNONYMS, synonym_pairs
 from clew.index.snapshot import Snapshot
 from clew.models import Models
+from clew.steps.entity_graph import best_chunks
 from clew.steps.evidence import NO_TRIPLES
 from clew.steps.facts import MappedFacts, map_facts
 
@@ -67,7 +67,7 @@ class HippoRag2:
         rows, weights = passage_weights(dense)
         passages = zip(rows.tolist(), (self.passage_weight * weights).tolist(), strict=True)
         influence = graph.spread(dict(passages) | seeds, self.damping)
-        best = graph.best_chunks(influence, self.chunks, dense)
+        best = best_chunks(influence, graph.n_chunks, self.chunks, dense)
         facts = {
             row: steps.read_step(snapshot, "triple", row, "a fact near the question", cosine)
             for row, cosine in mapped.raw
@@ -98,12 +98,8 @@ class HippoRag2:
         shares = np.array([cosines[row] for row in mapped.kept]) / max(cosines.values())
         phrases, place = np.unique(ends, return_inverse=True)
         means = np.bincount(place, np.tile(shares, 2)) / np.bincount(place)
-        edges, nodes = graph.graph.edges, graph.n_chunks + phrases
-        joined = (edges.indices[edges.indptr[node] : edges.indptr[node + 1]] for node in nodes)
-        n_chunks = np.array(
-            [np.searchsorted(row, graph.n_chunks) for row in joined], dtype=np.int64
-        )
-        weights = means / np.maximum(n_chunks, 1)
+        within, nodes = phrases_of_chunks(snapshot), graph.n_chunks + phrases
+        weights = means / np.bincount(within.indices, minlength=within.shape[1])[phrases]
         best = top_k(weights, self.phrases)
         return dict(zip(nodes[best].tolist(), weights[best].tolist(), strict=True))
 
@@ -114,17 +110,15 @@ def _build_graph(snapshot: Snapshot, synonym: float) -> PassageGraph:
     Two phrases are joined by 2 for each chunk and triple that has both, and by twice the cosine of
     their names if that is above `synonym`; a phrase and a chunk by 1 if a triple there has it.
     """
-    n_chunks, n_entities = len(snapshot.layer("chunk")), len(snapshot.layer("entity"))
-    columns, link = snapshot.layer("triple").columns, snapshot.link("triple", "chunk")
-    owners = entry_rows(link)
+    within, columns = phrases_of_chunks(snapshot), snapshot.layer("triple").columns
+    n_chunks, n_entities = within.shape
+    owners = entry_rows(snapshot.link("triple", "chunk"))
     ends = [columns[end][owners].astype(np.int64) for end in ("subject", "object")]
-    inside = np.ones(2 * len(owners)), (np.tile(link.indices, 2), np.concatenate(ends))
-    contained = csr_array(inside, shape=(n_chunks, n_entities))
     a, b, cosines = synonym_pairs(snapshot, synonym)
     parts = [
         (n_chunks + ends[0], n_chunks + ends[1], np.full(len(owners), _DOUBLE)),
         (n_chunks + a, n_chunks + b, _DOUBLE * cosines),
-        (entry_rows(contained), n_chunks + contained.indices, np.ones(contained.nnz)),
+        (entry_rows(within), n_chunks + within.indices, np.ones(within.nnz)),
     ]
     return PassageGraph.from_edges(n_chunks, n_entities, parts)
 

@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-import numpy as np
-
 from clew import steps
-from clew.base.types import Evidence, Limits, Path, Step
+from clew.base.types import Evidence, Limits
 from clew.errors import InputError
 from clew.index.snapshot import Snapshot
 from clew.models import LLM, Models
@@ -73,16 +71,12 @@ class Ircot:
             if thought.done:
                 break
             text, reason = thought.text, f"near the thought: {thought.text}"
-        scores = 1 / np.arange(1, len(reasons) + 1)
-        start = Step(layer="query", id="", text=query)
-        return Evidence(
-            query=query,
-            method="ircot",
-            hits=steps.hits(snapshot, reasons, scores),
-            paths=tuple(
-                Path((start, steps.read_step(snapshot, "chunk", row, why)), score)
-                for (row, why), score in zip(reasons.items(), scores.tolist(), strict=True)
-            ),
+        return steps.build_evidence(
+            snapshot,
+            query,
+            "ircot",
+            steps.by_rank(reasons),
+            lambda row: [steps.read_step(snapshot, "chunk", row, reasons[row])],
             notes=notes,
         )
 

@@ -1,27 +1,30 @@
 """LightRAG: find entities by specific keywords of a question, relations by general ones.
 
 Guo et al. (2024), arXiv:2410.05779. An LLM gives keywords; without one they are the question's
-names, and the question. Where the paper and its released code differ: docs/methods/lightrag.md.
+names, and the question. A relation is an unordered pair of entities. Where the paper and its
+released code differ: docs/methods/lightrag.md.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
 from typing import ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from clew import steps
-from clew.algo.links import Matrix, take_rows
-from clew.base.derived import Derived
-from clew.base.types import Evidence, Limits, Path, Step, Table
+from clew.algo.links import entry_rows, neighbours, take_rows
+from clew.algo.topk import top_k
+from clew.base.derived import Arrays, CachedArrays
+from clew.base.types import Evidence, Limits, Step, Table
 from clew.index.snapshot import Snapshot
-from clew.models import Models
+from clew.models import Embedder, Models
 from clew.models.prompts import fill_prompt
 from clew.models.prompts.packing import closed_schema
 from clew.steps.evidence import NO_TRIPLES
+from clew.steps.skeleton import Skeleton, read_whole_graph
+from clew.steps.skeleton_search import RowTexts
 from clew.text.normalize import collapse
 
 T = TypeVar("T")
@@ -29,6 +32,51 @@ Mode = Literal["hybrid", "local", "global", "mix"]
 
 _WORDS = {"type": "array", "items": {"type": "string"}}
 _SCHEMA = closed_schema({"specific": _WORDS, "general": _WORDS})
+_CHUNKS_EACH = 2.5  # chunks that an entity or a relation brings, in the mean
+_LONGEST = 300  # tokens of a description in a table
+_LONGEST_RELATION = 500  # of the descriptions that a relation's vector has
+
+
+def relation_cosines(snapshot: Snapshot, models: Models, words: str) -> NDArray[np.float64]:
+    """Return the (r,) cosines of the relations of the whole graph to keywords.
+
+    Where no triple has a description, a relation's is the best one of its triples.
+    """
+    [vector] = models.embedder.embed([words], kind="query")
+    if _has_descriptions(snapshot):
+        vectors = snapshot.get(RELATIONS, embedder=lambda: models.embedder)["vectors"]
+        return np.asarray(vectors @ vector, dtype=np.float64)
+    triples = read_whole_graph(snapshot).relations.triples
+    cosines = np.full(triples.shape[0], -1.0)
+    near = snapshot.layer("triple").vectors @ vector
+    np.maximum.at(cosines, entry_rows(triples), near[triples.indices])
+    return cosines
+
+
+def _has_descriptions(snapshot: Snapshot) -> bool:
+    layer = snapshot.triples
+    return any(layer.descriptions(row) for row in range(len(layer)))
+
+
+def _embed_relations(snapshot: Snapshot, *, embedder: Callable[[], Embedder]) -> Arrays:
+    """Return the (r, d) vectors of relations: of their words, their ends and all descriptions."""
+    graph = read_whole_graph(snapshot)
+    triples, rows = graph.relations.triples, RowTexts(snapshot, graph, None, _LONGEST_RELATION)
+    texts = []
+    for i, row in enumerate(rows.relation_rows(range(triples.shape[0]))):
+        words = snapshot.triples.relations(neighbours(triples, i).tolist())
+        texts.append("\n".join((", ".join(dict.fromkeys(words)), *row[1:-1])))
+    return {"vectors": embedder().embed(texts, kind="document")}
+
+
+RELATIONS = CachedArrays(
+    "relations",
+    _embed_relations,
+    inputs=("triple", "description"),
+    lazy=True,
+    embeds=True,
+    worth=_has_descriptions,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,34 +88,27 @@ class Keywords:
     notes: tuple[str, ...] = ()
 
 
-class NearRow(NamedTuple):
-    """An entity or a triple near to keywords."""
+class LedBy(NamedTuple):
+    """What led to a chunk: an entity, or a relation by one of its triples."""
 
     layer: Literal["entity", "triple"]
     row: int
-    cosine: float
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
-    """The results for keywords of one kind, best first."""
-
-    entities: Sequence[int] = ()
-    triples: Sequence[int] = ()
-    chunks: dict[int, NearRow | None] = field(default_factory=dict)  # what led to each, by its row
+Level = tuple[list[int], list[int]]  # the entities and relations of keywords, best first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LightRag:
-    """LightRAG's retrieval on two levels, over the triples of the index."""
+    """LightRAG's retrieval on two levels, over the entities and relations of the index."""
 
     layers: ClassVar = frozenset({"chunk", "entity", "triple"})
-    needs: ClassVar = (steps.SKETCHES["chunk"], steps.SKETCHES["entity"], steps.SKETCHES["triple"])
+    needs: ClassVar = (steps.SKETCHES["chunk"], steps.SKETCHES["entity"], RELATIONS)
     limits: ClassVar = Limits(chunks="chunks")
 
     chunks: int = 10  # chunks returned
     mode: Mode = "hybrid"  # both levels; one of them; or both and the chunks nearest to the query
-    top_k: int = 60  # entities, and relations, nearest to the keywords
+    top_k: int = 40  # entities, and relations, nearest to the keywords
 
     def __post_init__(self) -> None:
         steps.check_least(self, 1, "top_k")
@@ -78,85 +119,73 @@ class LightRag:
         if not len(snapshot.layer("triple")):
             note = f"{NO_TRIPLES}: used the chunks nearest to the question"
             return steps.nearest_chunks(snapshot, question, "lightrag", self.chunks, (note,))
-        words = read_keywords(models, query)
-        vectors = models.embedder.embed([words.specific, words.general], kind="query")
+        words, graph = read_keywords(models, query), read_whole_graph(snapshot)
         levels: list[Level] = []
         if self.mode != "global":
-            levels.append(self._search_entities(snapshot, vectors[:1]))
+            specific = steps.read_query(models, words.specific)
+            levels.append(self._search_entities(snapshot, graph, specific))
         if self.mode != "local":
-            levels.append(self._search_relations(snapshot, vectors[1:]))
+            levels.append(self._search_relations(snapshot, graph, models, words.general))
+        entities = list(dict.fromkeys(_take_turns(level[0] for level in levels)))
+        relations = list(dict.fromkeys(_take_turns(level[1] for level in levels)))
+        lists = list(_find_chunks(snapshot, graph, question, entities, relations))
         if self.mode == "mix":
             nearest, _ = steps.nearest(snapshot, "chunk", question, self.chunks)
-            levels.append(Level(chunks=dict.fromkeys(nearest.tolist())))
-        led: dict[int, NearRow | None] = {}
-        for row, near in _take_turns(level.chunks.items() for level in levels):
+            lists.insert(0, dict.fromkeys(nearest.tolist()))
+        led: dict[int, LedBy | None] = {}
+        for row, near in _take_turns(each.items() for each in lists):
             led.setdefault(row, near)
         rows = list(islice(led, self.chunks))
-        elements = dict.fromkeys(near for row in rows if (near := led[row]))
-        through = {near: _build_step(snapshot, near) for near in elements}
-        scores = 1 / np.arange(1, len(rows) + 1)
-        return Evidence(
-            query=query,
-            method="lightrag",
-            tables=self._build_tables(snapshot, levels),
-            hits=steps.hits(snapshot, rows, scores),
-            paths=tuple(
-                Path(_build_thread(snapshot, query, through, led[row], row), score)
-                for row, score in zip(rows, scores.tolist(), strict=True)
-            ),
+        through = {
+            near: steps.read_step(snapshot, near.layer, near.row, "found by the keywords")
+            for row in rows
+            if (near := led[row])
+        }
+        return steps.build_evidence(
+            snapshot,
+            query,
+            "lightrag",
+            steps.by_rank(rows),
+            lambda row: _trace(snapshot, through, led[row], row),
+            tables=self._build_tables(snapshot, graph, entities, relations),
             seeds=tuple(through.values()),
             notes=words.notes,
         )
 
-    def _search_entities(self, snapshot: Snapshot, vector: NDArray[np.float32]) -> Level:
-        """Return the entities nearest to a (1, d) vector, with their triples and chunks.
+    def _search_entities(self, snapshot: Snapshot, graph: Skeleton, words: steps.Query) -> Level:
+        """Return the entities nearest to keywords, and their relations.
 
-        Triples of the entities with most of them come first; chunks come by entity, then by how
-        many of its triples they have.
+        Relations come by the degrees of their ends, then by weight.
         """
-        own = snapshot.get(_ENTITY_TRIPLES)
-        [near] = steps.near_rows(
-            snapshot, "entity", vector, self.top_k, only=np.diff(own.indptr) > 0
-        )
-        entities = np.array([entity for entity, _ in near], dtype=np.intp)
-        of_entities = take_rows(own, entities)
-        within = snapshot.linked("triple", "chunk").entries_of(of_entities.indices)
-        n_chunks = within.shape[1]
-        pairs, counts = np.unique(
-            of_entities.owners[within.owners] * n_chunks + within.indices, return_counts=True
-        )
-        places, rows = np.divmod(pairs, n_chunks)
-        chunks: dict[int, NearRow | None] = {}
-        for i in np.lexsort((rows, -counts, places)).tolist():
-            chunks.setdefault(int(rows[i]), NearRow("entity", *near[places[i]]))
-        triples = np.unique(of_entities.indices)
-        return Level(entities.tolist(), _order_triples(snapshot, own, triples), chunks)
+        entities, _ = graph.find_nearest(snapshot, words, self.top_k)
+        relations = graph.relations
+        own = np.unique(take_rows(relations.of_entity, entities).indices)
+        degrees = relations.degree[relations.ends[own]].sum(axis=1)
+        order = np.lexsort((own, -relations.weight[own], -degrees))
+        return entities.tolist(), own[order].tolist()
 
-    def _search_relations(self, snapshot: Snapshot, vector: NDArray[np.float32]) -> Level:
-        """Return the triples nearest to a (1, d) vector, with their ends and chunks."""
-        [near] = steps.near_rows(snapshot, "triple", vector, self.top_k)
-        triples, columns = [triple for triple, _ in near], snapshot.layer("triple").columns
-        within = snapshot.linked("triple", "chunk").entries_of(np.array(triples, dtype=np.intp))
-        chunks: dict[int, NearRow | None] = {}
-        for place, row in zip(within.owners.tolist(), within.indices.tolist(), strict=True):
-            chunks.setdefault(row, NearRow("triple", *near[place]))
-        ends = ([int(columns[end][row]) for end in ("subject", "object")] for row in triples)
-        return Level(list(dict.fromkeys(chain.from_iterable(ends))), triples, chunks)
+    def _search_relations(
+        self, snapshot: Snapshot, graph: Skeleton, models: Models, words: str
+    ) -> Level:
+        """Return the relations nearest to keywords, and their ends."""
+        best = top_k(relation_cosines(snapshot, models, words), self.top_k)
+        ends = dict.fromkeys(graph.relations.ends[best].ravel().tolist())
+        return list(ends), best.tolist()
 
-    def _build_tables(self, snapshot: Snapshot, levels: Sequence[Level]) -> tuple[Table, ...]:
-        """Return tables of the entities and relations of both levels, `top_k` of each."""
-        entities = list(islice(_distinct(level.entities for level in levels), self.top_k))
-        triples = list(islice(_distinct(level.triples for level in levels), self.top_k))
-        layer, columns = snapshot.layer("entity"), snapshot.layer("triple").columns
-        subjects, objects = (
-            layer.texts([int(columns[end][row]) for row in triples])
-            for end in ("subject", "object")
-        )
-        names = tuple((name,) for name in layer.texts(entities))
-        facts = zip(subjects, snapshot.triples.relations(triples), objects, strict=True)
+    def _build_tables(
+        self, snapshot: Snapshot, graph: Skeleton, entities: Sequence[int], relations: Sequence[int]
+    ) -> tuple[Table, ...]:
+        """Return tables of the first `top_k` entities and relations, with what is said of them."""
+        texts = RowTexts(snapshot, graph, None, _LONGEST)
+        entities, relations = entities[: self.top_k], relations[: self.top_k]
+        names = snapshot.layer("entity").texts(entities)
+        said = (texts.describe_entity(row, name) for row, name in zip(entities, names, strict=True))
+        described = tuple(zip(names, said, strict=True))
+        related = tuple(row[1:-1] for row in texts.relation_rows(relations))
+        columns = ("source", "target", "description")
         return (
-            Table(name="Entities", columns=("entity",), rows=names),
-            Table(name="Relations", columns=("source", "relation", "target"), rows=tuple(facts)),
+            Table(name="Entities", columns=("entity", "description"), rows=described),
+            Table(name="Relations", columns=columns, rows=related),
         )
 
 
@@ -179,24 +208,34 @@ def read_keywords(models: Models, query: str) -> Keywords:
     return Keywords(specific or query, general or query)
 
 
-def _link_triples(snapshot: Snapshot) -> Matrix:
-    """Return (n_entities, n_triples): the triples of each entity."""
-    columns, n = snapshot.layer("triple").columns, len(snapshot.layer("triple"))
-    ends = np.concatenate([columns["subject"], columns["object"]]).astype(np.int64)
-    places = ends, np.tile(np.arange(n), 2)
-    return csr_array((np.ones(2 * n), places), shape=(len(snapshot.layer("entity")), n))
+def _find_chunks(
+    snapshot: Snapshot,
+    graph: Skeleton,
+    query: steps.Query,
+    entities: Sequence[int],
+    relations: Sequence[int],
+) -> Iterator[dict[int, LedBy | None]]:
+    """Yield the chunks of entities, then the other ones of relations, with what led to each.
 
-
-_ENTITY_TRIPLES = Derived("triples of entities", _link_triples)
-
-
-def _order_triples(snapshot: Snapshot, own: Matrix, triples: NDArray[np.integer]) -> list[int]:
-    """Sort triples by the degrees of their ends, then by their number of chunks."""
-    columns, degrees = snapshot.layer("triple").columns, np.diff(own.indptr)
-    ranks = degrees[columns["subject"][triples]] + degrees[columns["object"][triples]]
-    weights = snapshot.linked("triple", "chunk").counts_of(triples)
-    order: list[int] = triples[np.lexsort((triples, -weights, -ranks))].tolist()
-    return order
+    Of either kind those nearest to the question, 2.5 for each entity or relation.
+    """
+    seen: dict[int, LedBy | None] = {}
+    triples = [int(neighbours(graph.relations.triples, row)[0]) for row in relations]
+    kinds = (
+        (graph.entity_chunks, entities, [LedBy("entity", row) for row in entities]),
+        (graph.relations.chunks, relations, [LedBy("triple", row) for row in triples]),
+    )
+    for link, rows, nears in kinds:
+        within = take_rows(link, np.array(rows, dtype=np.intp))
+        led: dict[int, LedBy | None] = {}
+        for place, chunk in zip(within.owners.tolist(), within.indices.tolist(), strict=True):
+            if chunk not in seen:
+                led.setdefault(chunk, nears[place])
+        chunks = np.array(sorted(led), dtype=np.intp)
+        cosines = steps.cosines_of(snapshot, "chunk", query, chunks)
+        best = chunks[top_k(cosines, int(_CHUNKS_EACH * len(rows)))]
+        seen |= (found := {chunk: led[chunk] for chunk in best.tolist()})
+        yield found
 
 
 def _take_turns(lists: Iterable[Iterable[T]]) -> Iterator[T]:
@@ -207,29 +246,13 @@ def _take_turns(lists: Iterable[Iterable[T]]) -> Iterator[T]:
             yield each  # type: ignore[misc]
 
 
-def _distinct(lists: Iterable[Sequence[int]]) -> Iterable[int]:
-    return dict.fromkeys(_take_turns(lists))
-
-
-def _build_step(snapshot: Snapshot, near: NearRow) -> Step:
-    if near.layer == "entity":
-        return steps.read_step(
-            snapshot, "entity", near.row, "near the specific keywords", near.cosine
-        )
-    return steps.read_step(snapshot, "triple", near.row, "near the general keywords", near.cosine)
-
-
-def _build_thread(
-    snapshot: Snapshot,
-    query: str,
-    through: Mapping[NearRow, Step],
-    near: NearRow | None,
-    chunk: int,
-) -> tuple[Step, ...]:
-    start = Step(layer="query", id="", text=query)
-    if near is None:
-        return (start, steps.read_step(snapshot, "chunk", chunk, "near the question"))
-    return (start, through[near], steps.read_step(snapshot, "chunk", chunk, "holds it"))
+def _trace(
+    snapshot: Snapshot, through: Mapping[LedBy, Step], near: LedBy | None, chunk: int
+) -> Iterator[Step]:
+    if near is not None:
+        yield through[near]
+    reason = "near the question" if near is None else "holds it"
+    yield steps.read_step(snapshot, "chunk", chunk, reason)
 
 
 METHOD = LightRag

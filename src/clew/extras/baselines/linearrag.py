@@ -5,7 +5,7 @@ relations, so that nothing is extracted. Choices where the paper and its release
 docs/methods/linearrag.md.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,10 +16,11 @@ from clew import steps
 from clew.algo.links import entry_rows, neighbours, take_rows
 from clew.algo.topk import top_k
 from clew.base.derived import Derived
-from clew.base.types import Evidence, Limits, Path, Step
+from clew.base.types import Evidence, Limits, Step
 from clew.extras.baselines.passage_graph import PassageGraph, mention_counts, passage_weights
 from clew.index.snapshot import TRANSPOSED_LINKS, Snapshot
 from clew.models import Models
+from clew.steps.entity_graph import best_chunks
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +35,9 @@ class Activated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinearRag:
-    """LinearRAG's retrieval with the settings of its released runs."""
+    """LinearRAG's retrieval with the defaults of its released program."""
 
+    name: ClassVar[str] = "linearrag"
     layers: ClassVar = frozenset({"chunk", "unit", "entity"})
     needs: ClassVar = (steps.SKETCHES["chunk"], *steps.MENTIONS, TRANSPOSED_LINKS["entity", "unit"])
     limits: ClassVar = Limits(chunks="chunks")
@@ -58,7 +60,7 @@ class LinearRag:
         linked = steps.similar_entities(snapshot, models, names, 1)
         if not linked:
             notes += ("the question names no entity: used the chunks nearest to it",)
-            return steps.nearest_chunks(snapshot, question, "linearrag", self.chunks, notes)
+            return steps.nearest_chunks(snapshot, question, self.name, self.chunks, notes)
         dense = steps.dense_ranking(snapshot, question)
         active = activate_entities(
             snapshot,
@@ -74,19 +76,17 @@ class LinearRag:
         restart = self._weigh_chunks(snapshot, active, dense) | of_entities
         if not any(restart.values()):
             notes += ("nothing to start from: used the chunks nearest to the question",)
-            return steps.nearest_chunks(snapshot, question, "linearrag", self.chunks, notes)
+            return steps.nearest_chunks(snapshot, question, self.name, self.chunks, notes)
         influence = graph.spread(restart, self.damping)
-        rows = graph.best_chunks(influence, self.chunks, dense)
+        rows = best_chunks(influence, graph.n_chunks, self.chunks, dense)
         scores = influence.get(np.array(rows, dtype=np.intp))
         reasons = {link.row: link.reason for link in linked}
-        return Evidence(
-            query=query,
-            method="linearrag",
-            hits=steps.hits(snapshot, rows, scores),
-            paths=tuple(
-                Path(_build_thread(snapshot, query, active, reasons, row), score)
-                for row, score in zip(rows, scores.tolist(), strict=True)
-            ),
+        return steps.build_evidence(
+            snapshot,
+            query,
+            self.name,
+            dict(zip(rows, scores.tolist(), strict=True)),
+            lambda row: _trace_back(snapshot, active, reasons, row),
             seeds=tuple(
                 steps.read_step(snapshot, "entity", row, reason, active[row].score)
                 for row, reason in reasons.items()
@@ -167,14 +167,10 @@ def _build_graph(snapshot: Snapshot) -> PassageGraph:
 _GRAPH = Derived("LinearRAG's graph", _build_graph)
 
 
-def _build_thread(
-    snapshot: Snapshot,
-    query: str,
-    active: Mapping[int, Activated],
-    reasons: Mapping[int, str],
-    chunk: int,
-) -> tuple[Step, ...]:
-    """Return the path to the most active entity of a chunk, or None."""
+def _trace_back(
+    snapshot: Snapshot, active: Mapping[int, Activated], reasons: Mapping[int, str], chunk: int
+) -> Iterator[Step]:
+    """Return the path to the most active entity of a chunk, and from there to it."""
     inside = steps.chunk_entities(snapshot).row(chunk).tolist()
     here = max(inside, key=lambda row: active[row].score if row in active else -1.0, default=-1)
     backwards = [steps.read_step(snapshot, "chunk", chunk, "holds it")]
@@ -188,8 +184,30 @@ def _build_thread(
         if each.unit >= 0:
             backwards.append(steps.read_step(snapshot, "unit", each.unit, "near the question"))
         here = each.before
-    return (Step(layer="query", id="", text=query), *reversed(backwards))
+    return reversed(backwards)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinearRagMusique(LinearRag):
+    """LinearRAG as the authors' script runs it on MuSiQue."""
+
+    name: ClassVar[str] = "linearrag_musique"
+
+    threshold: float = 0.1
+    levels: int = 5
+    sentences: int = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinearRagHotpotqa(LinearRag):
+    """LinearRAG as the authors' script runs it on HotpotQA and 2WikiMultiHopQA."""
+
+    name: ClassVar[str] = "linearrag_hotpotqa"
+
+    sentences: int = 1
+    passage_ratio: float = 0.05
 
 
 METHOD = LinearRag
+VARIANTS = {kind.name: kind for kind in (LinearRagMusique, LinearRagHotpotqa)}
 GROUP = "baseline"

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew import steps
-from clew.algo.links import Entries
+from clew.algo.links import Entries, entry_rows
 from clew.algo.pagerank import LocalScores, WholeGraph, local_pagerank
 from clew.algo.topk import find_highest, min_max
 from clew.base.derived import Derived
 from clew.index.snapshot import Snapshot
-from clew.steps.entity_graph import best_chunks, choose_residual
+from clew.steps.entity_graph import choose_residual
 
 _MAX_STOPS = 4  # nodes on the way back from a chunk
 
@@ -51,10 +51,6 @@ class PassageGraph:
         """Return the PageRank scores of nodes near the restart nodes."""
         residual = choose_residual(len(self.degrees))
         return local_pagerank(self.graph, self.degrees, restart, damping=damping, residual=residual)
-
-    def best_chunks(self, scores: LocalScores, k: int, then: steps.Ranking) -> list[int]:
-        """Return the `k` chunks with the highest scores, best first, then those of `then`."""
-        return best_chunks(scores, self.n_chunks, k, then)
 
     def trace_back(self, scores: LocalScores, chunk: int, seeds: Collection[int]) -> list[int]:
         """Return the nodes from a chunk back to a seed, none if no seed is near.
@@ -94,3 +90,20 @@ def passage_weights(dense: steps.Ranking) -> tuple[NDArray[np.intp], NDArray[np.
     """Return chunks with their cosines to the query scaled to 0..1: all, or the likeliest."""
     rows = np.arange(len(dense.scores)) if dense.rows is None else dense.rows
     return rows, min_max(dense.scores)
+
+
+def phrases_of_chunks(snapshot: Snapshot) -> csr_array:
+    """Return (n_chunks, n_entities): how many ends of a chunk's triples an entity is."""
+    return snapshot.get(_PHRASES)
+
+
+def _link_phrases(snapshot: Snapshot) -> csr_array:
+    link, columns = snapshot.link("chunk", "triple"), snapshot.layer("triple").columns
+    ends = np.concatenate([columns[end][link.indices] for end in ("subject", "object")])
+    shape = link.shape[0], len(snapshot.layer("entity"))
+    within = csr_array((np.ones(len(ends)), (np.tile(entry_rows(link), 2), ends)), shape=shape)
+    within.sum_duplicates()
+    return within
+
+
+_PHRASES = Derived("phrases of chunks", _link_phrases)

@@ -1,36 +1,77 @@
 """RAPTOR: search a tree of summaries over the chunks at all levels at once.
 
-Sarthi et al. (2024), arXiv:2401.18059, the collapsed tree. Summaries are sentences of the texts,
-so that no LLM is needed. Where this departs from the paper: docs/methods/raptor.md. UMAP is left
-out: it is neither exact nor reproducible.
+Sarthi et al. (2024), arXiv:2401.18059, the collapsed tree. `raptor_extractive` has sentences of the
+texts as summaries, so that no LLM is needed. Where both depart from the paper:
+docs/methods/raptor.md. UMAP is left out: it is neither exact nor reproducible.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from clew import steps
 from clew.base.types import Evidence, Limits
-from clew.extras.baselines.summaries import SUMMARIES, collect_nodes, nearest_nodes
+from clew.errors import InputError
+from clew.extras.baselines.mixture import soft_clusters
+from clew.extras.baselines.summary_tree import (
+    Nodes,
+    Rows,
+    collect_nodes,
+    count_tokens,
+    nearest_nodes,
+    read_tree,
+)
 from clew.index.snapshot import Snapshot
 from clew.models import Models
+
+_LEVELS = 5  # of summaries, at most
+_COORDINATES = 10  # that clusters are made by
+_MOST = 3_500  # tokens of a cluster; one of more is parted again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Raptor:
-    """Rank chunks and summaries by cosine; a summary returns the chunk of one of its sentences."""
+    """Rank chunks and an LLM's summaries together by cosine."""
 
+    name: ClassVar[str] = "raptor"
     layers: ClassVar = frozenset({"chunk", "unit"})
-    needs: ClassVar = (steps.SKETCHES["chunk"], SUMMARIES)
+    needs: ClassVar = (steps.SKETCHES["chunk"],)
     limits: ClassVar = Limits(chunks="chunks")
 
-    chunks: int = 10  # chunks returned
-    summaries: int = 10  # nearest to the question, that compete with chunks
+    chunks: int = 10  # nodes returned: chunks and summaries [k]
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
-        question = steps.read_query(models, query)
-        nodes = nearest_nodes(snapshot, question, self.chunks, self.summaries)
-        return collect_nodes(snapshot, query, "raptor", nodes, self.chunks)
+        if models.llm is None:
+            raise InputError(
+                "raptor needs an LLM to write its summaries: name one with --llm, or use "
+                "raptor_extractive"
+            )
+        return self._search(query, snapshot, models)
+
+    def _search(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
+        tree = read_tree(snapshot, models, group_by_nearness)
+        nodes = nearest_nodes(snapshot, steps.read_query(models, query), tree, self.chunks)
+        return collect_nodes(snapshot, query, self.name, nodes, tree, ())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RaptorExtractive(Raptor):
+    """RAPTOR without an LLM: five sentences of its chunks are a summary."""
+
+    name: ClassVar[str] = "raptor_extractive"
+
+    def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
+        return self._search(query, snapshot, replace(models, llm=None))
+
+
+def group_by_nearness(level: Nodes, depth: int) -> list[Rows]:
+    """Return soft clusters of a level's nodes, none where it has few."""
+    if len(level.texts) <= _COORDINATES + 1 or depth == _LEVELS:
+        return []
+    sizes = count_tokens(level)
+    clusters = soft_clusters(level.vectors, _COORDINATES, sizes, _MOST)
+    return clusters if len(clusters) < len(level.texts) else []
 
 
 METHOD = Raptor
 GROUP = "baseline"
+VARIANTS = {"raptor_extractive": RaptorExtractive}

@@ -18,13 +18,15 @@ from clew.algo.topk import DECIMALS, top_k
 from clew.base.types import Evidence, Hit, Limits, Path, Step
 from clew.errors import InputError
 from clew.index.snapshot import Snapshot
-from clew.methods.ket import local, text_candidates
-from clew.methods.ket.local import LocalGraph
-from clew.methods.ket.skeleton import read_skeleton
-from clew.methods.ket.text_candidates import TextCandidates, Texts
+from clew.methods.ket import text_candidates
+from clew.methods.ket.text_candidates import TextCandidates
 from clew.methods.ket.text_walk import TextSpread, find_by_walk, spread_weight
 from clew.models import Models
+from clew.steps import skeleton_search
 from clew.steps.choosing import ChosenChunks, order_as_set
+from clew.steps.skeleton import read_skeleton
+from clew.steps.skeleton_search import LocalGraph
+from clew.steps.subchunks import Texts
 from clew.text import blocks
 
 Core = Literal["pagerank", "random"]
@@ -131,12 +133,20 @@ class Ket:
     ) -> tuple[LocalGraph, tuple[str, ...]]:
         """Search the graph within a budget of tokens; also return notes."""
         if self.graph_share == 0:
-            return local.NOTHING, ()
+            return skeleton_search.NOTHING, ()
         view = read_skeleton(snapshot, self.core_share, self.core, self.seed, self.k)
         llm = models.llm if self.summarise else None
         ties = texts.cosines if self.ties else np.zeros_like(texts.cosines)
-        graph = local.search_graph(
-            snapshot, query, view, texts, budget, n_seeds=self.seed_entities, ties=ties, llm=llm
+        graph = skeleton_search.search_graph(
+            snapshot,
+            query,
+            view,
+            texts,
+            table_tokens=budget // 2,
+            text_tokens=budget // 2,
+            n_seeds=self.seed_entities,
+            ties=ties,
+            llm=llm,
         )
         notes = (*view.notes, *graph.notes)
         if self.summarise and llm is None:
@@ -200,7 +210,7 @@ def _choose_printed(
     others. If not even the first of these fits, it is truncated.
     """
     left = budget - graph.used
-    printed = {each.row: texts.build_hit(each.row, local.CHANNEL) for each in graph.texts}
+    printed = {each.row: texts.build_hit(each.row, skeleton_search.CHANNEL) for each in graph.texts}
     candidates = others.rows if order.coverage is None else order.sort(others.rows)[0]
     rows = [row for row in candidates if row not in printed]
     texts.read_hits(rows[:_BATCH_SIZE])
@@ -236,7 +246,7 @@ def _build_seeds(
 ) -> Iterator[Step]:
     """Yield the entities near the query, and the keywords that led to printed sub-chunks."""
     for entity, cosine in graph.seeds.items():
-        yield steps.read_step(snapshot, "entity", entity, local.LIKE, cosine)
+        yield steps.read_step(snapshot, "entity", entity, skeleton_search.LIKE, cosine)
     terms = {others.keywords[row] for row in rows if row in others.keywords}
     for term in sorted(terms, key=lambda term: (-round(others.score(term), DECIMALS), term)):
         yield steps.read_step(snapshot, "term", term, others.explain(term), others.score(term))
@@ -255,7 +265,7 @@ def _build_paths(
     for row, hit in hits.items():
         if row in by_row:
             chunk = int(texts.owners[row])
-            way = list(local.build_thread(snapshot, query, graph, by_row[row], chunk))
+            way = list(skeleton_search.build_thread(snapshot, query, graph, by_row[row], chunk))
         elif row in others.keywords:
             term = others.keywords[row]
             way = [

@@ -1,9 +1,8 @@
 """Rank the sub-chunks that fill the context: by keywords, or as the paper's rivals do."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,73 +14,11 @@ from clew.algo.links import entry_rows, neighbours
 from clew.algo.pool import pool_rows
 from clew.algo.topk import DECIMALS, top_k
 from clew.base.derived import Derived
-from clew.base.types import Hit, Step
 from clew.index.snapshot import Snapshot
-from clew.text import blocks
+from clew.steps.subchunks import Texts
 
 NEAR = "near the question"
 _FIRST_KEYWORDS = 1_000  # nearly always enough to fill the pool
-
-
-@dataclass(frozen=True)
-class Texts:
-    """The sub-chunks of a snapshot, for one query."""
-
-    snapshot: Snapshot
-    cosines: NDArray[np.float64]  # (n,) with the query
-    _hits: dict[int, Hit] = field(default_factory=dict)
-    _costs: dict[int, int] = field(default_factory=dict)
-
-    @property
-    def n_tokens(self) -> NDArray[np.integer[Any]]:
-        """(n,) number of tokens of each text."""
-        return np.asarray(self.snapshot.layer("subchunk").columns["n_tokens"])
-
-    @property
-    def owners(self) -> NDArray[np.integer[Any]]:
-        """(n,) the chunk of each sub-chunk."""
-        return np.asarray(self.snapshot.layer("subchunk").columns["chunk"])
-
-    @property
-    def of_chunk(self) -> csr_array:
-        """(n_chunks, n) the sub-chunks of each chunk."""
-        return self.snapshot.get(_CHUNK_TEXTS)
-
-    def build_hit(self, row: int, channel: str = "") -> Hit:
-        """Return a sub-chunk as a hit."""
-        if row not in self._hits:
-            self.read_hits([row])
-        return replace(self._hits[row], channel=channel)
-
-    def read_hits(self, rows: Iterable[int]) -> None:
-        """Read sub-chunks ahead, all at once."""
-        new = [row for row in rows if row not in self._hits]
-        hits = steps.hits(self.snapshot, new, self.cosines[new], layer="subchunk")
-        self._hits.update(zip(new, hits, strict=True))
-
-    def count_cost(self, row: int) -> int:
-        """Return the tokens that a sub-chunk takes in a context."""
-        if row not in self._costs:
-            hit = self.build_hit(row)
-            self._costs[row] = blocks.count_passage_tokens(hit.head, hit.text)
-        return self._costs[row]
-
-    def build_step(self, row: int, reason: str) -> Step:
-        """Return a sub-chunk as a step of a path; a whole chunk as that chunk."""
-        chunk, columns = int(self.owners[row]), self.snapshot.layer("subchunk").columns
-        whole = self.snapshot.layer("chunk").columns
-        if all(columns[end][row] == whole[end][chunk] for end in ("start", "end")):
-            return steps.read_step(self.snapshot, "chunk", chunk, reason, float(self.cosines[row]))
-        return steps.read_step(self.snapshot, "subchunk", row, reason, float(self.cosines[row]))
-
-
-def _link_chunks(snapshot: Snapshot) -> csr_array:
-    owners = snapshot.layer("subchunk").columns["chunk"]
-    n, shape = len(owners), (len(snapshot.layer("chunk")), len(owners))
-    return csr_array((np.ones(n, dtype=np.float32), (owners, np.arange(n))), shape=shape)
-
-
-_CHUNK_TEXTS = Derived("sub-chunks of chunks", _link_chunks)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,9 @@ from clew.algo.pagerank import BipartiteGraph, bipartite_pagerank
 from clew.algo.topk import positive_top_k, top_k
 from clew.base.derived import Derived
 from clew.index.snapshot import Snapshot
-from clew.methods.ket.text_candidates import NEAR, TextCandidates, Texts
+from clew.methods.ket.text_candidates import NEAR, TextCandidates
 from clew.steps.rankings import CANDIDATES, MANY_UNITS
+from clew.steps.subchunks import Texts
 
 # Chosen on two training sets; recall@5 moves by some .01 between half and twice of each.
 DAMPING = 0.75  # probability of continuing from a node

@@ -9,6 +9,7 @@ from clew.base.types import Document
 from clew.errors import InputError
 from clew.extras.evaluate.formats.parsed import Paragraph, join_sentences, pool_paragraphs
 from clew.extras.evaluate.formats.records import Record, records, unique
+from clew.readers.triples import split_passage
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet")
 
@@ -29,8 +30,9 @@ def read(path: Path) -> Corpus:
     {"corpus_name", "context"} becomes a document of that id, without a title. Records of which the
     first has no id, and the one object {title: [sentence, ...]} that HippoRAG has of HotpotQA, get
     the ids of a pool (see `parsed`), so a corpus that was published beside its questions has the
-    documents that pooling them gives. Raises InputError for a record without an id or with one that
-    came before, and for a corpus without documents.
+    documents that pooling them gives; so do the passages of HippoRAG's results of OpenIE. Raises
+    InputError for a record without an id or with one that came before, and for a corpus without
+    documents.
     """
     if path.is_dir() and (path / "corpus.jsonl").is_file():
         path /= "corpus.jsonl"
@@ -74,6 +76,10 @@ def _read(path: Path) -> Corpus:
 
 def _read_paragraphs(path: Path, first: Record) -> Iterator[Paragraph]:
     """Yield the paragraphs of a corpus without ids."""
+    if isinstance(docs := first.values.get("docs"), list):
+        passages = (str(each.get("passage") or "") for each in docs if isinstance(each, dict))
+        yield from (Paragraph(*split_passage(each), supporting=False) for each in passages)
+        return
     if all(isinstance(value, list) for value in first.values.values()):
         for title, sentences in first.values.items():
             text = join_sentences(first.strings(sentences, repr(title)))

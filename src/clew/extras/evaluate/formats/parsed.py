@@ -1,12 +1,11 @@
 """Parsed datasets: questions, and a corpus pooled from their contexts."""
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 from clew.base.types import Document
 from clew.extras.evaluate.metrics import distinct
+from clew.readers.triples import paragraph_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,11 +54,6 @@ class Paragraph:
     @property
     def has_words(self) -> bool:
         return any(character.isalnum() for character in self.text)
-
-
-def paragraph_id(title: str, text: str) -> str:
-    """Return a hash, 16 digits, of a title and a text without surrounding white space."""
-    return hashlib.sha256(json.dumps([title.strip(), text.strip()]).encode()).hexdigest()[:16]
 
 
 def join_sentences(sentences: Sequence[str]) -> str:

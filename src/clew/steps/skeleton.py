@@ -1,4 +1,4 @@
-"""KET-RAG's skeleton: the entities and relations extracted from the core chunks."""
+"""The graph of entities and relations of some chunks: KET-RAG's skeleton, or that of all."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -62,6 +62,11 @@ class Skeleton:
 def read_skeleton(snapshot: Snapshot, share: float, by: str, seed: int, k: int) -> Skeleton:
     """Return the skeleton of a core that is a `share` of all chunks, cached."""
     return snapshot.get(_SKELETON, share, by, seed, k)
+
+
+def read_whole_graph(snapshot: Snapshot) -> Skeleton:
+    """Return the graph of all chunks that have triples, as GraphRAG and LightRAG read it."""
+    return read_skeleton(snapshot, 1.0, "pagerank", 0, 2)
 
 
 def _compute_skeleton(snapshot: Snapshot, share: float, by: str, seed: int, k: int) -> Skeleton:

@@ -1,4 +1,4 @@
-"""KET-RAG's graph channel: entities near the query, their relations, and their texts."""
+"""GraphRAG's local search, which is KET-RAG's graph channel: entities, relations, and texts."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,11 +14,11 @@ from clew.algo.pool import take_fitting
 from clew.algo.topk import top_k
 from clew.base.types import Step, Table
 from clew.index.snapshot import Snapshot
-from clew.methods.ket.skeleton import Skeleton
-from clew.methods.ket.text_candidates import Texts
 from clew.models import LLM
 from clew.models.prompts import fill_prompt
 from clew.models.prompts.quoted import Excerpt, quote_lines
+from clew.steps.skeleton import Skeleton
+from clew.steps.subchunks import Texts
 from clew.text import blocks, tokens
 
 CHANNEL = "graph"
@@ -51,31 +51,31 @@ def search_graph(
     query: steps.Query,
     skeleton: Skeleton,
     texts: Texts,
-    budget: int,
     *,
+    table_tokens: int,
+    text_tokens: int,
     n_seeds: int,
     ties: NDArray[np.float64],
     llm: LLM | None,
 ) -> LocalGraph:
-    """Return entities, relations and texts of at most `budget` tokens (KET-RAG, Algorithm 2).
+    """Return entities, relations and texts within a budget (KET-RAG, Algorithm 2).
 
-    The tables get half of the budget, the texts the other half. Entities without descriptions and
-    relations have no row. `ties`, (n_texts,), order the parts of a chunk, the highest first. `llm`
-    shortens long descriptions.
+    Entities without descriptions and relations have no row. `ties`, (n_texts,), order the parts of
+    a chunk, the highest first. `llm` shortens long descriptions.
     """
     nearest, cosines = skeleton.find_nearest(snapshot, query, n_seeds)
     seeds = dict(zip(nearest.tolist(), cosines.tolist(), strict=True))
     if not seeds:
         return NOTHING
-    words = _RowTexts(snapshot, skeleton, llm, min(_LONG_TEXT, budget // 2 // _ROW_SHARE))
-    entities, used = _fill_table("Entities", _ENTITY_COLUMNS, words.entity_rows(seeds), budget // 2)
+    words = RowTexts(snapshot, skeleton, llm, min(_LONG_TEXT, table_tokens // _ROW_SHARE))
+    entities, used = fill_table("Entities", _ENTITY_COLUMNS, words.entity_rows(seeds), table_tokens)
     order, _ = find_relations(skeleton.relations, list(seeds))
     rows = words.relation_rows(order.tolist())
-    relations, more = _fill_table("Relations", _RELATION_COLUMNS, rows, budget // 2 - used)
+    relations, more = fill_table("Relations", _RELATION_COLUMNS, rows, table_tokens - used)
     rest = find_texts(list(seeds), skeleton.entity_chunks, skeleton.relations, texts.of_chunk, ties)
     first = list(islice(rest, _BATCH))
     texts.read_hits(each.row for each in first)
-    parts = take_fitting(chain(first, rest), lambda each: texts.count_cost(each.row), budget // 2)
+    parts = take_fitting(chain(first, rest), lambda each: texts.count_cost(each.row), text_tokens)
     used += more + sum(texts.count_cost(each.row) for each in parts)
     return LocalGraph(
         seeds=seeds,
@@ -102,7 +102,7 @@ def build_thread(
         )
 
 
-def _fill_table(
+def fill_table(
     name: str, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]], limit: int
 ) -> tuple[Table, int]:
     """Return the table of the first rows that fit into `limit` tokens, and its tokens."""
@@ -117,8 +117,8 @@ def _fill_table(
     return Table(name=name, columns=columns, rows=tuple(first)), used if first else 0
 
 
-class _RowTexts:
-    """Entities and relations as text, read lazily."""
+class RowTexts:
+    """Entities and relations as rows of tables, read lazily."""
 
     def __init__(self, snapshot: Snapshot, skeleton: Skeleton, llm: LLM | None, most: int) -> None:
         self._snapshot = snapshot
@@ -131,12 +131,15 @@ class _RowTexts:
         degree = self._skeleton.relations.degree
         number = 0
         for row in rows:
-            profiles = neighbours(self._skeleton.profiles, row).tolist()
-            if profiles:
+            [name] = self._snapshot.layer("entity").texts([row])
+            if description := self.describe_entity(row, name):
                 number += 1
-                [name] = self._snapshot.layer("entity").texts([row])
-                description = self._summarize(name, self._snapshot.layer("profile").texts(profiles))
                 yield str(number), name, description, str(degree[row])
+
+    def describe_entity(self, row: int, name: str) -> str:
+        """Return what is said of an entity, "" if nothing is."""
+        profiles = neighbours(self._skeleton.profiles, row).tolist()
+        return self._summarize(name, self._snapshot.layer("profile").texts(profiles))
 
     def relation_rows(self, rows: Sequence[int]) -> Iterator[tuple[str, ...]]:
         relations, columns = self._skeleton.relations, self._snapshot.layer("triple").columns
