@@ -47,7 +47,6 @@ NOTHING = LocalGraph()
 
 
 def search_graph(
-    snapshot: Snapshot,
     query: steps.Query,
     skeleton: Skeleton,
     texts: Texts,
@@ -63,6 +62,7 @@ def search_graph(
     Entities without descriptions and relations have no row. `ties`, (n_texts,), order the parts of
     a chunk, the highest first. `llm` shortens long descriptions.
     """
+    snapshot = texts.snapshot
     nearest, cosines = skeleton.find_nearest(snapshot, query, n_seeds)
     seeds = dict(zip(nearest.tolist(), cosines.tolist(), strict=True))
     if not seeds:

@@ -71,13 +71,13 @@ class GraphragLocal:
         texts = Texts(snapshot, steps.dense_scores(snapshot, "subchunk", question))
         rest = max(1 - self.text_share - self.report_share, 0)
         graph = search_graph(
-            snapshot,
             question,
             read_whole_graph(snapshot),
             texts,
             table_tokens=int(rest * self.tokens),
             text_tokens=int(self.text_share * self.tokens),
             n_seeds=self.entities,
+            ties=texts.cosines,
             llm=None,
         )
         reports, notes = self._report(snapshot, models.llm, graph)

@@ -138,7 +138,6 @@ class Ket:
         llm = models.llm if self.summarise else None
         ties = texts.cosines if self.ties else np.zeros_like(texts.cosines)
         graph = skeleton_search.search_graph(
-            snapshot,
             query,
             view,
             texts,

@@ -1,5 +1,7 @@
 """Parsed datasets: questions, and a corpus pooled from their contexts."""
 
+import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
