@@ -3,19 +3,14 @@
 import click
 import pytest
 
-import clew
 from benchmarks.claims import HALVES, count, judge
 from clew.answers.citations import find_citations
 from clew.answers.claims import StatementReader
 from clew.answers.context import build_context
-from clew.answers.question import Question
-from clew.base.types import Document
 from clew.cli import render
 from clew.models import Reply
 from clew.models.minilm import DIMENSION, MiniLM, read_subwords
-from clew.models.recorded_llm import recorded
-from clew.testing import ScriptedChat, ScriptedLLM
-from clew.testing import models as doubles
+from clew.testing import ScriptedLLM
 from clew.text.prose import read_prose
 from tests.answers.evidence import answer, evidence, hit, models, says, table
 
@@ -141,13 +136,6 @@ def test_an_llm_lists_unsupported_sentences_by_one_more_call():
     found = answer(QUESTION, evidence(CONTRACT), models(llm=llm), verify="llm")
     assert found.unsupported == ()
     assert found.evidence.notes == ("the LLM did not verify its answer (it timed out)",)
-
-
-def test_a_plan_counts_the_call(tmp_path):
-    with clew.open(tmp_path / "i.clew", models=doubles(llm=recorded(ScriptedChat("")))) as index:
-        index.add([Document(id="contract", text=CONTRACT.text)])
-        plans = [index.plan_question(Question(text=QUESTION, verify=v)) for v in ("meaning", "llm")]
-    assert plans[1].calls == plans[0].calls + 1
 
 
 @pytest.mark.parametrize(

@@ -62,14 +62,6 @@ def test_quotes_instead_of_an_llm_s_answer_are_those_without_one(ask):
     assert failed.context.passages == quoted.context.passages
 
 
-def test_a_plan_counts_the_filled_context(tmp_path, ask):
-    filled = ask("Archer [1].")
-    chat = ScriptedChat(lambda *_: "Archer [1].")
-    with clew.open(tmp_path / "my.clew", models=models(llm=chat)) as index:
-        planned = index.plan_question("Who built the ship Fram?")
-    assert planned.prompt_tokens > filled.context.n_tokens > 1_000
-
-
 def test_a_style_is_one_of_two(ask):
     with pytest.raises(InputError, match="'style' is one of prose, short, not 'long'"):
         ask("Archer", style="long")

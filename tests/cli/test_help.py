@@ -41,7 +41,7 @@ COMMANDS = {
     "search": f"{QUERY} {flags(Question, 'search')} {PAID} --json",
     "hop": "--query --chunks --where --index --json",
     "verify": "--index --json",
-    "plan": f"{SET} {BUILD} {flags(PlanOptions, 'plan')} {PRICED} --ask --json",
+    "plan": f"{SET} {BUILD} {flags(PlanOptions, 'plan')} {PRICED} --json",
     "themes": "--level --where --index --json",
     "changes": "--dated --where --index --json",
     "show": "--aliases --vocabulary --index --json",

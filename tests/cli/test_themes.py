@@ -4,9 +4,6 @@ import json
 
 import pytest
 
-from tests.cli.conftest import with_llm
-from tests.index.reads import ReadsChat
-
 
 @pytest.fixture
 def indexed(clew, articles):
@@ -41,13 +38,3 @@ def test_a_question_about_the_whole_is_answered_by_themes(indexed):
     assert "Themes that answer" in result.output
     for line in answer["text"].splitlines():
         assert line.partition(" (")[0] in result.output
-
-
-def test_what_a_question_would_cost(indexed, clew):
-    chat = ReadsChat()
-    result = clew("plan", "--ask", "What are the main themes?", obj=with_llm(chat))
-    assert result.exit_code == 0
-    assert "by themes: " in result.output
-    assert "The ledger has 0 replies" in result.output
-    assert not chat.n_asked
-    assert "name one" in clew("plan", "--ask", "What are the main themes?").output

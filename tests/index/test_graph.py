@@ -518,7 +518,7 @@ def test_every_method_on_a_graph_alone(folder, embedder):
     """Without one sentence every method finds chunks, or says that it found none."""
     with open_index(folder / "index", models=testing.models(embedder)) as opened:
         opened.import_graph(write(folder / "a.jsonl", *SHIPS))
-        for method in sorted({*methods.names()} - {"ircot"}):  # which needs an LLM
+        for method in sorted({*methods.names()} - {"graphrag_global", "ircot", "raptor"}):
             for question in ("Where was the builder of the Fram born?", "???", "zzz"):
                 found = opened.ask(question, method=method)
                 assert found.evidence.hits or found.kind == "none", method

@@ -224,23 +224,3 @@ def test_a_report_that_fails_leaves_the_sentences(tmp_path):
         answer = index.ask(MAIN)
     assert [row[2] for row in answer.evidence.tables[0].rows] == ["", "Two.", "Three."]
     assert "it broke" in answer.evidence.notes[0]
-
-
-def test_a_plan_says_what_a_question_would_cost(tmp_path):
-    """Nothing is asked for; what the question then takes is no more, and later it costs nothing."""
-    replies = ("One.", "Two.", "Three.", "ANSWER: All [1].")
-    with clew.open(tmp_path / "my.clew", models=models(llm=ScriptedLLM(*replies))) as index:
-        index.add(DOCUMENTS)
-        planned = index.plan_question(MAIN)
-        assert (planned.method, planned.calls, planned.n_known) == ("themes", 4, 0)
-        usage = index.ask(MAIN).usage
-        assert usage.llm_calls == planned.calls
-        assert usage.prompt_tokens <= planned.prompt_tokens
-        assert usage.completion_tokens <= planned.completion_tokens
-        again = index.plan_question(MAIN)
-        assert (again.calls, again.n_known, again.prompt_tokens) == (0, 4, 0)
-    with (
-        clew.open(tmp_path / "my.clew", models=models()) as index,
-        pytest.raises(clew.InputError, match="name one"),
-    ):
-        index.plan_question(MAIN)

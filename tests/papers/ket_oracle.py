@@ -60,16 +60,22 @@ def keywords(sentences, vectors, query, *, by_length=True):
 
 def keyword_channel(similarity, postings, cosines, tokens, cost, budget):
     """Algorithm 4, lines 3 to 10: a pool of twice the budget, and the best that fit into it."""
+    pool = collect(similarity, postings, cosines, tokens, 2 * budget)
+    return take({part: cosines[part] for part in pool}, cost, budget)
+
+
+def collect(similarity, postings, cosines, tokens, limit):
+    """The parts with the best words until one does not fit; the first always does."""
     pool, used = [], 0
     for word in ranked(similarity):
         for part in ranked({part: cosines[part] for part in postings.get(word, ())}):
             if part in pool:
                 continue
-            if pool and used + tokens[part] > 2 * budget:
-                return take({p: cosines[p] for p in pool}, cost, budget)
+            if pool and used + tokens[part] > limit:
+                return pool
             pool.append(part)
             used += tokens[part]
-    return take({p: cosines[p] for p in pool}, cost, budget)
+    return pool
 
 
 def take(scores, cost, budget):

@@ -267,6 +267,8 @@ def test_a_whole_preset_finds_what_the_oracle_finds(seed, preset):
             drawn = {(min(at[e.a], at[e.b]), max(at[e.a], at[e.b])) for e in subgraph.tree}
             assert drawn == edges
             assert [at[each.node] for each in subgraph.growth] == added
+            for edge in subgraph.edges:
+                assert edge.cost == pytest.approx(plain.costs[at[edge.a]][at[edge.b]], abs=2e-6)
             assert set(at.values()) == nodes | set(added)
             influences = [step.score for step in subgraph.nodes]
             assert influences == pytest.approx([scores[at[s.id]] for s in subgraph.nodes], abs=1e-6)

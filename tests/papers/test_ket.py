@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from clew.algo.keywords import keyword_cosines, keyword_lengths
 from clew.algo.knn import choose_core, choose_neighbours, core_size, page_ranks
 from clew.algo.local_search import find_relations, find_texts, group_relations
+from clew.algo.pool import pool_rows
 from clew.methods import load
 from clew.text import blocks
 from clew.text.chunking import Chunking
@@ -100,6 +102,31 @@ def test_the_local_search_is_the_paper_s(seed):
     assert [each.row for each in texts] == expected
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_the_pool_of_keywords_is_the_paper_s(seed):
+    """Cosines of means, and parts word by word up to a limit that they often meet exactly."""
+    draw, rng = worlds.drawing(seed), np.random.default_rng(seed)
+    n_words, n_parts = draw.randint(1, 6), draw.randint(1, 8)
+    has = rng.integers(0, 2, (n_parts, n_words))
+    vectors = rng.normal(size=(n_parts, 4)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    query = rng.normal(size=4)
+    terms = csr_array(has.astype(np.float32))
+    found = keyword_cosines(terms, vectors @ query, keyword_lengths(terms, vectors))
+    sentences = [set(np.flatnonzero(row).tolist()) for row in has]
+    expected = oracle.keywords(sentences, vectors.astype(float), query)
+    assert {w: x for w, x in enumerate(found.tolist()) if np.isfinite(x)} == pytest.approx(expected)
+    tokens, limit = [draw.randint(1, 4) for _ in range(n_parts)], draw.randint(1, 12)
+    cosines = [draw.choice([0.1, 0.5, 0.9]) for _ in range(n_parts)]
+    postings = {w: [p for p, own in enumerate(sentences) if w in own] for w in range(n_words)}
+
+    def posted(word):
+        return sorted(postings[word], key=lambda p: (-cosines[p], p))
+
+    pool = pool_rows(worlds.ranked(expected), posted, np.array(tokens), limit)
+    assert list(pool) == oracle.collect(expected, postings, cosines, tokens, limit)
+
+
 class Plain:
     """A snapshot as plain values, and what a preset should find in it."""
 
@@ -146,6 +173,24 @@ class Plain:
 
     def graph_texts(self):
         """The order of all texts of the graph channel, of which a prefix fits."""
+        seeds, relations, entity_chunks = self.graph()
+        parts_of = [[p for p, c in enumerate(self.owner) if c == n] for n in range(len(self.owner))]
+        ties, given = self.method.ties, (seeds, list(relations.items()), entity_chunks)
+        return oracle.local_texts(*given, parts_of, self.cosines, ties=ties)
+
+    def graph_relations(self):
+        """The order of the relations' ends, by name, of which a prefix fits."""
+        seeds, relations, _ = self.graph()
+        pairs = sorted(relations, key=sorted)
+        degree = [
+            sum(e in pair for pair in pairs) for e in range(len(self.snapshot.layer("entity")))
+        ]
+        names = self.snapshot.layer("entity").texts
+        order = oracle.local_relations(seeds, [set(pair) for pair in pairs], degree)
+        return [set(names(sorted(pairs[i]))) for i in order]
+
+    def graph(self):
+        """The seeds, the relations of the core with their chunks, and the entities' chunks."""
         snapshot, core = self.snapshot, set(self.core())
         triples = snapshot.layer("triple").columns
         stands = [
@@ -159,12 +204,7 @@ class Plain:
             [c for c in own if c in core] for own in worlds.linked(snapshot, "entity", "chunk")
         ]
         near = self.entity_cosines(core, entity_chunks)
-        seeds = worlds.ranked(near, self.method.seed_entities)
-        parts_of = [[p for p, c in enumerate(self.owner) if c == n] for n in range(len(self.owner))]
-        return oracle.local_texts(
-            seeds, list(relations.items()), entity_chunks, parts_of, self.cosines,
-            ties=self.method.ties,
-        )  # fmt: skip
+        return worlds.ranked(near, self.method.seed_entities), relations, entity_chunks
 
     def entity_cosines(self, core, entity_chunks):
         """Of the mean vector of an entity's descriptions in the core."""
@@ -187,7 +227,7 @@ class Plain:
 @pytest.mark.parametrize(
     "preset", ["ket_paper", "ket_released", "hybrid_released", "skeleton_released"]
 )
-@pytest.mark.parametrize("tokens", [300, 700])
+@pytest.mark.parametrize("tokens", [300, 1500])
 def test_a_whole_preset_prints_what_the_oracle_prints(seed, preset, tokens):
     """Both channels over an index at 32-bit floats, its chunks halved once."""
     chunking = Chunking(subchunk_depth=1, size=40, overlap=0)
@@ -202,6 +242,9 @@ def test_a_whole_preset_prints_what_the_oracle_prints(seed, preset, tokens):
             ]
             others = rows[len(graph) :]
             assert graph == plain.graph_texts()[: len(graph)]
+            for table in (t for t in found.tables if t.name == "Relations"):
+                drawn = [set(row[1:3]) for row in table.rows]
+                assert drawn == plain.graph_relations()[: len(drawn)]
             of_graph = round(method.graph_share * tokens)
             texts = plain.keyword_texts(tokens - of_graph) if method.graph_share < 1 else []
             assert others == [part for part in texts if part not in graph]

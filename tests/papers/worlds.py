@@ -16,22 +16,22 @@ from clew.testing import HashEmbedder, models
 from clew.text.chunking import Chunking
 from tests.index.build import add, document, scratch
 
-PEOPLE = ("Ann Vell", "Bo Karr", "Cid Moss", "Dora Lenn", "Egil Stav", "Fay Orm")
+PEOPLE = ("Ann Veld", "Bo Karr", "Cid Moss", "Dora Lenn", "Egil Stav", "Fay Orm")
 PLACES = ("Port Lund", "Osterby", "Verle", "Cape Horst", "Mount Arda")
 SHIPS = ("Comet", "Petrel", "Aurora", "Zephyr")
 SAID = (
     ("{p} built the {s} at {l}.", "p", "built", "s"),
     ("{p} was born in {l} and drew charts of the coast.", "p", "born in", "l"),
-    ("The {s} sank off {l} in a winter storm.", "s", "sank off", "l"),
+    ("The {s} sank off {l} in a storm of January 1911.", "s", "sank off", "l"),
     ("{l} is the capital of the island, and its harbour is deep.", "l", "capital of", "Osterby"),
     ("{p} sailed the {s} to {l} with seven men.", "p", "sailed", "s"),
-    ("{p} taught {q} how to read the stars.", "p", "taught", "q"),
+    ("In 1904 {p} taught {q} how to read the stars.", "p", "taught", "q"),
     ("The {s} carried salt and timber from {l}.", "s", "carried salt from", "l"),
 )
 QUESTIONS = (
     "Where was the builder of the Comet born?",
     "Who sailed the Petrel to Verle?",
-    "Where did the ship of Ann Vell sink?",
+    "Where did the ship of Ann Veld sink?",
     "Which ship carried salt from Port Lund?",
     "Who taught Dora Lenn to read the stars?",
 )

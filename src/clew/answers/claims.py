@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 EmbedTokens = Callable[[Sequence[str]], "list[TokenVectors]"]
 
 LEAST = 0.8  # the score of statements that mean the same
-VERDICT_TOKENS = 256  # of an LLM's verdict
+_VERDICT_TOKENS = 256  # of an LLM's verdict
 _SCHEMA = closed_schema({"unsupported": {"type": "array", "items": {"type": "integer"}}})
 _MOST = 3  # statements that a sentence may rest on
 _GAIN = 0.03  # by so much, at least, a further statement has to match the words better
@@ -84,7 +84,7 @@ def verify_by_llm(answer: Answer, llm: LLM) -> Answer:
     prompt = fill_prompt(
         "unsupported_claims",
         schema=_SCHEMA,
-        max_tokens=VERDICT_TOKENS,
+        max_tokens=_VERDICT_TOKENS,
         claims=quote_lines(number_texts(claims)),
         context=format_context(answer.context, answer.context.text),
     )

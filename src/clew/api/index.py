@@ -14,7 +14,7 @@ from clew import methods as retrieval
 from clew import plugins
 from clew.answers.askable import Askable
 from clew.answers.method import CONTEXT_TOKENS, MAX_ANSWER_TOKENS
-from clew.answers.question import ExportOptions, Question, as_question
+from clew.answers.question import ExportOptions, Question
 from clew.api.adding import Adding
 from clew.api.opened import checked
 from clew.api.upkeep import Upkeep
@@ -30,7 +30,7 @@ from clew.text.questions import asks_to_compare, find_summed_up, is_about_whole
 
 if TYPE_CHECKING:
     from clew.answers.answer import OnCitation
-    from clew.base.types import Changes, Exported, QuestionPlan, Theme
+    from clew.base.types import Changes, Exported, Theme
     from clew.filters import Filter
     from clew.methods import Method
     from clew.models import LLM, Models
@@ -131,16 +131,6 @@ class Index(Adding, Upkeep, Askable):
         from clew.answers.hop import hop_on
 
         return hop_on(start, self.snapshot(where), self.models, query, chunks)
-
-    @checked
-    def plan_question(self, question: str | Question) -> QuestionPlan:
-        """Return the estimated LLM cost of a question, without spending anything.
-
-        What the ledger has costs nothing. Raises InputError without an LLM, otherwise as `ask`.
-        """
-        from clew.answers.planned import plan_question
-
-        return plan_question(as_question(question), self)
 
     @checked
     def answer(  # noqa: PLR0913 -- one argument for each option

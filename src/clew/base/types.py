@@ -785,20 +785,6 @@ class CostEstimate(Shown):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class QuestionPlan(Shown):
-    """The estimated LLM cost of a question, as far as its prompts are known."""
-
-    question: str
-    method: str
-    model: str
-    calls: int
-    n_known: int  # replies that the ledger has, which cost nothing
-    prompt_tokens: int
-    completion_tokens: int
-    cost_usd: float | None  # None: the price is not known
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class EmbeddingEstimate(Shown):
     """The estimated embedding cost of chunks, sub-chunks, sentences and names."""
 

@@ -33,7 +33,7 @@ from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
     from clew.api import Added, Index
-    from clew.base.types import CostEstimate, EmbeddingEstimate, Plan, QuestionPlan, Skipped, Usage
+    from clew.base.types import CostEstimate, EmbeddingEstimate, Plan, Skipped, Usage
     from clew.index.adding import AddReport
     from clew.index.extract import ExtractionReport
     from clew.index.graph import GraphImport
@@ -182,10 +182,9 @@ def _end_run(added: Added, paths: Sequence[str]) -> None:
 @options.build_options
 @options.add_derived_options(PlanOptions, "plan", "planned")
 @options.priced_options
-@options.text("--ask QUESTION", "Say what QUESTION would cost instead, to ask of the index.")
 @options.json
 @click.pass_obj
-def run_plan(  # noqa: PLR0913 -- one argument for each group of options
+def run_plan(
     opener: options.Opener,
     *,
     paths: tuple[str, ...],
@@ -194,19 +193,13 @@ def run_plan(  # noqa: PLR0913 -- one argument for each group of options
     build: options.HowToOpen,
     planned: Mapping[str, Any],
     paid: options.PaidModels,
-    ask: str | None,
     as_json: bool,
 ) -> None:
-    """Estimate what indexing PATH... with an LLM would cost, for each setting, or asking QUESTION.
+    """Estimate what indexing PATH... with an LLM would cost, for each setting.
 
     Nothing is sent to the LLM and nothing is written. Prompts are the real ones; what the LLM will
     answer is estimated, and the plan says from what.
     """
-    if ask is not None:
-        with opener(folder, **paid.join_build(build)) as opened:
-            costs = opened.plan_question(ask)
-        print_result(costs, _describe_question_plan(costs), as_json=as_json)
-        return
     source, folder = dataset.choose(paths, folder)
     with opener(folder, **paid.join_build(build)) as opened:
         plan = opened.plan(source, **planned)
@@ -222,15 +215,6 @@ def _describe_plan(plan: Plan) -> Iterator[str]:
     yield from (f"  {row}".rstrip() for row in rows)
     yield ""
     yield from (dim(wrap_text(note)) for note in _list_notes(plan))
-
-
-def _describe_question_plan(plan: QuestionPlan) -> Iterator[str]:
-    price = "" if plan.cost_usd is None else f", ~{plan.cost_usd:,.4f} dollars"
-    tokens = f"{plan.prompt_tokens:,} tokens of prompts, {plan.completion_tokens:,} of replies"
-    calls = format_count(plan.calls, "call")
-    yield f"{bold(one_line(plan.model))} by {plan.method}: {calls}, at most {tokens}{price}"
-    replies = "1 reply" if plan.n_known == 1 else f"{plan.n_known:,} replies"
-    yield dim(f"The ledger has {replies}, which cost nothing.")
 
 
 def _list_notes(plan: Plan) -> Iterator[str]:

@@ -46,7 +46,7 @@ _ADDS = compile_re(
     re.IGNORECASE,
 )
 _COMPARES = compile_re(
-    r"\b(?:difference|than|left|remain\w*|rose by|fell by|grew by|differenz|unterschied|als)\b",
+    r"\b(?:difference|than|left|remain\w*|(?:rose|fell|grew) by|unterschied|mehr|weniger)\b",
     re.IGNORECASE,
 )
 _STEM, _ENDING = 4, 2  # characters that forms of a name share, and that may differ at their ends

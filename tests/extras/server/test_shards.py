@@ -25,7 +25,7 @@ from tests.index.build import MODELS
 ALL_OF_IT = Neighbourhood(chunks=1_000, units=1_000, triples=1_000)
 # Variants of a method exchange what it does: tests/extras/cluster/shards asks all of them.
 MODULES = [*methods.list_modules(), *plugins.find_registered("methods")]
-WITHOUT_LLM = [name for name in MODULES if name not in {"chain_of_thought", "ircot"}]
+WITHOUT_LLM = [name for name in MODULES if name not in {"chain_of_thought", "ircot", "raptor"}]
 
 
 @pytest.fixture(scope="module")

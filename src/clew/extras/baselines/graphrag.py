@@ -70,15 +70,10 @@ class GraphragLocal:
             return steps.nearest_chunks(snapshot, question, "graphrag_local", _CHUNKS, _NO_GRAPH)
         texts = Texts(snapshot, steps.dense_scores(snapshot, "subchunk", question))
         rest = max(1 - self.text_share - self.report_share, 0)
+        budgets = (int(share * self.tokens) for share in (rest, self.text_share))
+        skeleton, n = read_whole_graph(snapshot), self.entities
         graph = search_graph(
-            question,
-            read_whole_graph(snapshot),
-            texts,
-            table_tokens=int(rest * self.tokens),
-            text_tokens=int(self.text_share * self.tokens),
-            n_seeds=self.entities,
-            ties=texts.cosines,
-            llm=None,
+            question, skeleton, texts, *budgets, n_seeds=n, ties=texts.cosines, llm=None
         )
         reports, notes = self._report(snapshot, models.llm, graph)
         rows, scores = [each.row for each in graph.texts], 1 / np.arange(1, len(graph.texts) + 1)

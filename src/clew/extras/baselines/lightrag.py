@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from clew import steps
 from clew.algo.links import entry_rows, neighbours, take_rows
 from clew.algo.topk import top_k
-from clew.base.derived import Arrays, CachedArrays
+from clew.base.derived import Arrays, CachedArrays, Derived
 from clew.base.types import Evidence, Limits, Step, Table
 from clew.index.snapshot import Snapshot
 from clew.models import Embedder, Models
@@ -43,7 +43,7 @@ def relation_cosines(snapshot: Snapshot, models: Models, words: str) -> NDArray[
     Where no triple has a description, a relation's is the best one of its triples.
     """
     [vector] = models.embedder.embed([words], kind="query")
-    if _has_descriptions(snapshot):
+    if snapshot.get(_DESCRIBED):
         vectors = snapshot.get(RELATIONS, embedder=lambda: models.embedder)["vectors"]
         return np.asarray(vectors @ vector, dtype=np.float64)
     triples = read_whole_graph(snapshot).relations.triples
@@ -56,6 +56,9 @@ def relation_cosines(snapshot: Snapshot, models: Models, words: str) -> NDArray[
 def _has_descriptions(snapshot: Snapshot) -> bool:
     layer = snapshot.triples
     return any(layer.descriptions(row) for row in range(len(layer)))
+
+
+_DESCRIBED = Derived("whether triples have descriptions", _has_descriptions)
 
 
 def _embed_relations(snapshot: Snapshot, *, embedder: Callable[[], Embedder]) -> Arrays:
@@ -240,10 +243,7 @@ def _find_chunks(
 
 def _take_turns(lists: Iterable[Iterable[T]]) -> Iterator[T]:
     """Interleave lists: the first element of each list, then the second, and so on."""
-    missing = object()
-    for each in chain.from_iterable(zip_longest(*lists, fillvalue=missing)):
-        if each is not missing:
-            yield each  # type: ignore[misc]
+    return (each for each in chain.from_iterable(zip_longest(*lists)) if each is not None)
 
 
 def _trace(

@@ -76,12 +76,8 @@ def choose_mixture(points: Points, fewest: int = 1) -> Mixture:
     """
     n, d = points.shape
     fitted = [(k, *fit_mixture(points, k)) for k in _NUMBERS if fewest <= k < n]
-
-    def criterion(each: tuple[int, Mixture, float]) -> float:
-        k, _, mean = each
-        return float((2 * k * d + k - 1) * np.log(n) - 2 * n * mean)
-
-    return min(fitted, key=criterion)[1]
+    criteria = [(2 * k * d + k - 1) * np.log(n) - 2 * n * mean for k, _, mean in fitted]
+    return fitted[int(np.argmin(criteria))][1]
 
 
 def soft_clusters(

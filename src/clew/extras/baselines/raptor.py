@@ -8,20 +8,16 @@ docs/methods/raptor.md. UMAP is left out: it is neither exact nor reproducible.
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numpy as np
+
 from clew import steps
 from clew.base.types import Evidence, Limits
 from clew.errors import InputError
 from clew.extras.baselines.mixture import soft_clusters
-from clew.extras.baselines.summary_tree import (
-    Nodes,
-    Rows,
-    collect_nodes,
-    count_tokens,
-    nearest_nodes,
-    read_tree,
-)
+from clew.extras.baselines.summary_tree import Nodes, Rows, collect_nodes, nearest_nodes, read_tree
 from clew.index.snapshot import Snapshot
 from clew.models import Models
+from clew.text import tokens
 
 _LEVELS = 5  # of summaries, at most
 _COORDINATES = 10  # that clusters are made by
@@ -67,7 +63,7 @@ def group_by_nearness(level: Nodes, depth: int) -> list[Rows]:
     """Return soft clusters of a level's nodes, none where it has few."""
     if len(level.texts) <= _COORDINATES + 1 or depth == _LEVELS:
         return []
-    sizes = count_tokens(level)
+    sizes = np.array([tokens.count(text) for text in level.texts])
     clusters = soft_clusters(level.vectors, _COORDINATES, sizes, _MOST)
     return clusters if len(clusters) < len(level.texts) else []
 

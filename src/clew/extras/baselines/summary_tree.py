@@ -21,7 +21,6 @@ from clew.models import LLM, Models
 from clew.models.prompts import fill_prompt
 from clew.models.prompts.packing import number_texts
 from clew.models.prompts.quoted import quote_lines
-from clew.text import tokens
 from clew.text.normalize import collapse
 
 Rows = NDArray[np.integer]
@@ -135,11 +134,6 @@ def _write_summaries(
     written = f"{sum(map(bool, texts))} of {len(texts)}"
     note = f"the LLM wrote {written} summaries of a level ({why}): there is no level above"
     return texts, (note,)
-
-
-def count_tokens(level: Nodes) -> NDArray[np.int64]:
-    """Return the (n,) tokens of the nodes of a level."""
-    return np.array([tokens.count(text) for text in level.texts], dtype=np.int64)
 
 
 def nearest_nodes(snapshot: Snapshot, query: steps.Query, tree: Nodes | None, k: int) -> list[Node]:

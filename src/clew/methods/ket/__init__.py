@@ -136,16 +136,10 @@ class Ket:
             return skeleton_search.NOTHING, ()
         view = read_skeleton(snapshot, self.core_share, self.core, self.seed, self.k)
         llm = models.llm if self.summarise else None
+        half, n_seeds = budget // 2, self.seed_entities
         ties = texts.cosines if self.ties else np.zeros_like(texts.cosines)
         graph = skeleton_search.search_graph(
-            query,
-            view,
-            texts,
-            table_tokens=budget // 2,
-            text_tokens=budget // 2,
-            n_seeds=self.seed_entities,
-            ties=ties,
-            llm=llm,
+            query, view, texts, half, half, n_seeds=n_seeds, ties=ties, llm=llm
         )
         notes = (*view.notes, *graph.notes)
         if self.summarise and llm is None:

@@ -22,7 +22,7 @@ from tests.index.build import MODELS, scratch
 
 ALL_OF_IT = Neighbourhood(chunks=1_000, units=1_000, triples=1_000)
 FEW = Neighbourhood(chunks=3, units=2, triples=2, around=4)
-BY_LLM = {"chain_of_thought", "ircot"}
+BY_LLM = {"chain_of_thought", "graphrag_global", "ircot", "raptor"}
 WITHOUT_LLM = [n for n in methods.names() if n not in BY_LLM]
 OWN = sorted({*methods.list_modules(), *plugins.find_registered("methods")} - BY_LLM)  # no variants
 # What one index gathers of one shard differs by method no more than what it gathers of three.
