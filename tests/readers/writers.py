@@ -6,7 +6,9 @@ given all articles. Writers know nothing of the readers.
 
 import io
 import json
+import random
 import zipfile
+import zlib
 
 import docx
 import pypdf
@@ -78,6 +80,16 @@ def packed(parts):
         for name, content in parts.items():
             target.writestr(name, content)
     return sink.getvalue()
+
+
+def picture(seed, width=160, height=120):
+    """Draw a grey picture as PNG, which no other seed gives."""
+    greys = random.Random(seed)  # noqa: S311 -- no secret
+    rows = b"".join(b"\0" + bytes([greys.randrange(256)]) * width for _ in range(height))
+    head = width.to_bytes(4) + height.to_bytes(4) + b"\x08\0\0\0\0"
+    chunks = (b"IHDR" + head, b"IDAT" + zlib.compress(rows), b"IEND")
+    parts = (len(e[4:]).to_bytes(4) + e + zlib.crc32(e).to_bytes(4) for e in chunks)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
 
 
 def tagged(tag, paragraphs):

@@ -28,6 +28,7 @@ from clew.base.types import (
     DirectAnswer,
     Document,
     Evidence,
+    Figure,
     Passage,
     ShortAnswer,
     Step,
@@ -37,6 +38,7 @@ from clew.models import LLM, Models, Prompt, Reply
 from clew.models.prompts import fill_prompt
 from clew.steps import reply_to
 from clew.text.answer_line import find_answer_line
+from clew.text.patterns import parse_range
 from clew.text.pieces import OnPiece
 from clew.text.prose import OnMarks, ProseStream, is_unknown, read_prose
 from clew.text.statements import find_above
@@ -511,11 +513,15 @@ def locate_citations(answer: Answer, snapshot: Snapshot) -> Answer:
     """
     layer = snapshot.layer("document")
     rows = layer.rows([citation.document_id for citation in answer.citations])
-    citations = tuple(
-        locate_citation(snapshot.documents([row])[0], citation) if row >= 0 else citation
-        for citation, row in zip(answer.citations, rows, strict=True)
-    )
-    return replace(answer, citations=citations)
+    citations: list[Citation] = []
+    shown: set[Figure] = set()  # with the first citation that has them
+    for citation, row in zip(answer.citations, rows, strict=True):
+        if row >= 0:
+            citation = locate_citation(snapshot.documents([row])[0], citation)  # noqa: PLW2901
+        figures = tuple(each for each in citation.figures if each not in shown)
+        citations.append(replace(citation, figures=figures))
+        shown.update(figures)
+    return replace(answer, citations=tuple(citations))
 
 
 def locate_citation(document: Document, citation: Citation) -> Citation:
@@ -530,6 +536,7 @@ def locate_citation(document: Document, citation: Citation) -> Citation:
         0,
         0,
     )
+    chunk = (parse_range(citation.chunk_id) or ("", 0, 0))[1:]
     return replace(
         citation,
         section=section,
@@ -538,6 +545,7 @@ def locate_citation(document: Document, citation: Citation) -> Citation:
         line=line,
         before=document.text[slice(*above)][:_LONGEST_ABOVE].strip(),
         partly=document.partly,
+        figures=document.figures_at(citation.start, citation.end, chunk),
     )
 
 

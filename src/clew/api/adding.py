@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+DESCRIBED = "figures"  # what a store keeps under it: the LLM that described figures last
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -75,6 +76,10 @@ def _find_workers(spec: int | str) -> Any:  # noqa: ANN401 -- a module of a pack
     kind = str(spec).partition(":")[0]
     is_known = kind in plugins.find_registered("workers")
     return plugins.load("workers", kind if is_known else "processes", "'workers'")
+
+
+def _load_describer() -> Any:  # noqa: ANN401 -- a module of a package
+    return plugins.load("readers", "figure_descriptions", "'describe_figures'")
 
 
 class Adding(OpenIndex):
@@ -148,6 +153,7 @@ class Adding(OpenIndex):
             )
         self._check_wanted(wanted, options)
         store = self._open_to_write(run)
+        items = self._describe_figures(items, store, options, run)
         if options.methods is not None:
             store.set_note(MADE_FOR, {"methods": list(options.methods)})
         origins.store_roots(store, self.folder, roots.places, own)
@@ -207,6 +213,23 @@ class Adding(OpenIndex):
             **more,
         )
 
+    def _describe_figures(
+        self, items: Iterator[Document | Skipped], store: Store, options: AddOptions, run: ModelRun
+    ) -> Iterator[Document | Skipped]:
+        """Yield documents with the descriptions of figures that were or are asked for."""
+        if options.describe_figures:
+            store.set_note(DESCRIBED, {"model": self.models.llm and self.models.llm.name})
+        model, llm = store.note(DESCRIBED).get("model"), None
+        if model is None:
+            return items
+        if options.describe_figures:
+            llm = bind_models(self.models, run).llm
+        figures = _load_describer()
+        described: Iterator[Document | Skipped]
+        wording = self._specs.read_wording()
+        described = figures.describe_figures(items, model, llm, self._ledger, wording)
+        return described
+
     @contextmanager
     def _open_workers(self, spec: int | str, store: Store) -> Iterator[Workers | None]:
         """Open workers with this index's models for a block; None if the spec needs none."""
@@ -238,7 +261,9 @@ class Adding(OpenIndex):
             raise InputError("only batches are waited for: ask for 'batch' with 'wait'")
         if options.batch and not hasattr(getattr(llm, "chat", None), "open_batches"):
             raise InputError("'batch' needs an LLM behind an endpoint, as in --llm openai:MODEL")
-        if not wanted.list_kinds() or llm is None:
+        if options.describe_figures:
+            _load_describer().check_reader(llm)
+        if llm is None or not (wanted.list_kinds() or options.describe_figures):
             return
         jobs = () if options.batch else self._read_note(BATCHES).values()
         if any(job["model"] == llm.name for job in jobs):
@@ -427,6 +452,8 @@ class Adding(OpenIndex):
         estimate = plan.plan_extraction(corpus, llm, memory, core=options.core)
         if options.batch:
             estimate = plan.price_batches(estimate, llm.price if llm else None)
+        if options.describe_figures:
+            estimate = _load_describer().add_estimate(estimate, documents, llm, ledger)
         vectors = plan.estimate_embedding(documents, chunking, self.models, store)
         return replace(estimate, embedding=vectors)
 

@@ -15,6 +15,7 @@ from clew.text.apparatus import apparatus_kind, kind_in_heading
 from clew.text.dates import format_day
 from clew.text.lines import file_place, line_at
 from clew.text.normalize import title_head
+from clew.text.numbered import find_figure_numbers
 from clew.text.sections import SEPARATOR, format_head, page_at, page_range, section_at, sections_at
 from clew.text.tables import names_of_columns
 
@@ -22,6 +23,7 @@ Scalar = str | int | float | bool | None
 Value = Scalar | tuple[Scalar, ...]  # of metadata; a date is its ISO 8601 text
 OCR = "ocr"  # the field of metadata with the hash of a file that was read by OCR
 PARTLY = "partly"  # the field of metadata that says what of a document was seen and not read
+_LABEL, _MOST_FIGURES = 20, 3  # characters of a caption that hold its number; figures of a quote
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -42,6 +44,17 @@ class Apparatus(Shown):
     kind: str  # one of `clew.text.apparatus.KINDS`
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class Figure(Shown):
+    """A picture in a document, and the range of the text that is about it."""
+
+    start: int
+    end: int
+    caption: str  # or its alternative text; "" without either
+    address: str  # the hash of its bytes, which an index keeps once
+    page: int | None = None  # from 1; None: the document has no pages
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Document(Shown):
     """A source text. Every character range anywhere in Clew counts characters of `text`."""
@@ -55,6 +68,9 @@ class Document(Shown):
     headings: tuple[Heading, ...] = ()  # in the order of their places
     pages: tuple[int, ...] = ()  # the character at which each page begins; none: it has no pages
     apparatus: tuple[Apparatus, ...] = ()  # where its markup says so; see `apparatus_at`
+    figures: tuple[Figure, ...] = ()  # in the order of their places
+    # The bytes of figures by address: of a document of an index they are read when they are wanted.
+    pictures: Mapping[str, bytes] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def partly(self) -> tuple[str, ...]:
@@ -85,6 +101,18 @@ class Document(Shown):
         if self.pages:
             return None
         return line_at(self.text, place, id_=self.id, source=self.source)
+
+    def figures_at(self, start: int, end: int, chunk: tuple[int, int]) -> tuple[Figure, ...]:
+        """Return up to three figures of a quote: what it overlaps or names, else its chunk's."""
+        numbers = find_figure_numbers(self.text[start:end])
+        away = {each: max(each.start - end, start - each.end, 0) for each in self.figures}
+        sure = [
+            each
+            for each in self.figures
+            if not away[each] or numbers & find_figure_numbers(each.caption[:_LABEL])
+        ]
+        near = [each for each in away if each.start < chunk[1] and chunk[0] < each.end]
+        return tuple(sorted(sure or near, key=away.__getitem__))[:_MOST_FIGURES]
 
     def apparatus_at(self, start: int, end: int) -> str:
         """Return the kind of boilerplate that a range is, by its markup or lines, or ""."""
@@ -698,6 +726,7 @@ class Citation(Shown):
     before: str = ""  # what it stands below: a table's header, a list's lead-in, a question
     link: str = ""  # the name for which it stands behind the quote that says the answer
     partly: tuple[str, ...] = ()  # notes on what of its document was not read
+    figures: tuple[Figure, ...] = ()  # that its passage holds, or that it names
 
     @property
     def place(self) -> str:

@@ -131,7 +131,11 @@ def render_citations(answer: types.Answer) -> Iterator[str]:
     shown = answer.citations[: _MOST_ITEMS if labels else None]
     blocks = [
         "\n".join(
-            [_render_citation(each, weights, most, label), *_render_unread(each) * (each in last)]
+            [
+                _render_citation(each, weights, most, label),
+                *_render_figures(each),
+                *_render_unread(each) * (each in last),
+            ]
         )
         for each, label in zip(shown, chain(labels, repeat("")), strict=False)
     ]
@@ -230,6 +234,15 @@ def _render_citation(
     named = bold(f"{one_line(cited.link)}:") if cited.link else ""
     words = filter(None, (one_line(label), named, place, pages, section))
     return "\n".join([f"{head}{'  '.join(words)}", *lines])
+
+
+def _render_figures(cited: types.Citation) -> Iterator[str]:
+    """Yield a line for each figure of a citation: its caption, file and page."""
+    indent = " " * len(f"  [{cited.number}] ")
+    for each in cited.figures:
+        page = f", page {each.page}" if each.page else ""
+        words = f"figure: {each.caption} ({cited.source or cited.document_id}{page})"
+        yield dim(wrap_text(one_line(words), first=indent, rest=indent))
 
 
 def _render_unread(cited: types.Citation) -> list[str]:

@@ -13,7 +13,7 @@ import json
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -353,12 +353,13 @@ class _Addition:
 def hash_content(document: Document) -> str:
     """Return a content hash: one hash of the data that rows depend on, and one of the rest.
 
-    What is read of the text decides the rows. Metadata, pages and apparatus are the rest.
+    What is read of the text decides the rows. Metadata, pages, apparatus and figures are the rest.
     """
     headings = [(h.start, h.level, h.title) for h in document.headings]
     apparatus = [(a.start, a.end, a.kind) for a in document.apparatus]
     rows = [document.title, document.body_start, document.text, headings]
     rest = [dict(document.metadata), document.pages, apparatus]
+    rest += [list(map(astuple, document.figures))] if document.figures else []
     return f"{_hash_values(rows)}{_AND}{_hash_values(rest)[:16]}"
 
 

@@ -8,7 +8,7 @@ the rows in any order; which names each batch is to embed is settled here, in th
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol, cast
 
@@ -189,7 +189,8 @@ def build_by_workers(
             store.lock()  # which names are embedded depends on what the store has now
             documents = [document for document, _ in batch]
             stored = read_stored_vectors(store, documents)
-            rows = workers.submit("rows", documents, dict(store.recipe), stored)
+            bare = [replace(document, pictures={}) for document in documents]
+            rows = workers.submit("rows", bare, dict(store.recipe), stored)
             at_hand.append(_PendingBatch(batch, documents, rows))
         if not at_hand:
             if error is not None:

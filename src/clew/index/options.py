@@ -118,6 +118,13 @@ class ReadOptions:
     ocr: bool = _read(
         False, "Read pictures and scanned pages by OCR.", "--ocr", "index plan upload"
     )
+    describe_figures: bool = option(
+        False,
+        "Let the LLM, if it reads pictures, describe figures once; descriptions become text.",
+        "--describe-figures",
+        "index plan upload",
+        heading=_ASKED,
+    )
     budget: Budget | None = option(None, "What models may take.", kind=BUDGET)
 
     def __post_init__(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_left
 from contextlib import closing, suppress
+from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -218,7 +219,8 @@ def find_recognized(open_newest: Callable[[], Snapshot]) -> FindKnown:
     def find(document_id: str) -> Document | None:
         [row] = newest().document_layer.rows([document_id])
         document = newest().documents([row])[0] if row >= 0 else None
-        return document if document and document.metadata.get(OCR) else None
+        known = document if document and document.metadata.get(OCR) else None
+        return known and replace(known, pictures={})
 
     return find
 

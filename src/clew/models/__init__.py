@@ -195,6 +195,8 @@ class Prompt:
     # Reads each property of the schema by itself, so that those that can be used are kept.
     read_part: ReadPart | None = field(default=None, repr=False, compare=False)
     part: Part | None = field(default=None, repr=False, compare=False)
+    picture: str = field(default="", repr=False)  # a data URL, for chats with `reads_pictures`
+    picture_tokens: int = 0  # that it takes, at the most
 
 
 class Wording(Protocol):

@@ -58,7 +58,8 @@ class Request:
         schema = "" if prompt.schema is None else json.dumps(prompt.schema)
         replies = [turn.text for turn in self.turns]
         parts = (prompt.version, prompt.system, prompt.user, schema, str(prompt.max_tokens))
-        return digest_parts([self.model, *parts, *replies])
+        picture = [prompt.picture] if prompt.picture else []
+        return digest_parts([self.model, *parts, *picture, *replies])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

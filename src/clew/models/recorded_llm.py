@@ -287,6 +287,7 @@ class RecordedLLM:
         if given is None:  # a token of a byte-level vocabulary stands for at least a byte of UTF-8
             parts = messages(prompt, request.turns, in_words=True)
             given = sum(len(each["content"].encode("utf-8", "replace")) + _AROUND for each in parts)
+        given += prompt.picture_tokens
         taken = prompt.max_tokens
         if self.repairs == 0 and prompt.schema is not None:  # then the model asks again by itself
             given, taken = 3 * given + taken + _AROUND, 2 * taken

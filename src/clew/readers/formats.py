@@ -376,6 +376,9 @@ def _check_worth(file: File, item: Document | Skipped) -> Document | Skipped:
     file.partly.clear()
     if isinstance(item, Skipped):
         return item
+    for finish in file.after:
+        item = finish(item)
+    file.after.clear()
     if notes:
         shown = (*item.partly, *notes)[:_MOST_NOTES]
         item = replace(item, metadata={**item.metadata, PARTLY: shown})

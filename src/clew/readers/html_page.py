@@ -13,13 +13,14 @@ The title is `<title>`, else the first `<h1>`, else the file name.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from textwrap import indent
 from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from clew import plugins
 from clew.base.types import Document, Value
 from clew.limits import LimitMet, ReadingLimits
 from clew.readers.decode import text_of
@@ -34,6 +35,7 @@ from clew.readers.walk import File
 from clew.text.sentences import MAX_CHARACTERS
 
 STATED = re.compile(rb"<meta[^<>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
+FIGURE = "data-figure"  # the attribute with the mark of a picture
 _TEXT_ITSELF = "main, article, [role=main], h1"  # no list of links holds one of these
 _MARGIN = "    "  # of a definition below its term
 _HEADING_LEVELS = {**HEADINGS, "summary": 6}  # which stands above the text of `details`
@@ -103,6 +105,8 @@ def read(file: File) -> Iterator[Document]:
     """Yield an HTML page as one document."""
     tree = _parse_page(text_of(file, STATED), file.limits)
     _drop_unread(tree, file)
+    if tree.css_first("img") and (figures := plugins.find_usable("readers", "figures")):
+        figures.mark_pictures(tree, file, figures.open_beside(file))
     headings = (tree.css_first("head title"), tree.css_first("h1"))
     stated = (stated_title(heading.text()) for heading in headings if heading)
     title = next(filter(None, stated), "")
@@ -141,10 +145,13 @@ def _about(tree: LexborHTMLParser) -> dict[str, Value]:
     return properties(pairs)
 
 
-def paragraphs(page: str, file: File) -> list[MarkedParagraph]:
-    """Return the visible paragraphs of a page that is part of a file."""
+def paragraphs(
+    page: str, file: File, mark: Callable[[LexborHTMLParser, File], None] = lambda *_: None
+) -> list[MarkedParagraph]:
+    """Return the visible paragraphs of a page that is part of a file; `mark` marks its pictures."""
     tree = _parse_page(page, file.limits)
     _drop_unread(tree, file)
+    mark(tree, file)
     return list(_paragraphs(tree, as_manual=True))
 
 
@@ -340,7 +347,8 @@ def _open_element(
     if node.tag in _INSERTED:
         return [*parts, (_INSERTED[node.tag], inside._replace(kept=True))]
     if node.tag == "img":
-        return [(describe_picture(node.attributes.get("alt") or ""), inside)]
+        mark, alternative = (node.attributes.get(name) or "" for name in (FIGURE, "alt"))
+        return [(mark + describe_picture(alternative), inside)]
     return [("(", inside), *parts, (")", inside)] if node.tag == "rt" else parts
 
 

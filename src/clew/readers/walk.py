@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from stat import S_ISREG
@@ -45,6 +45,7 @@ class File:
     id: str
     source: str  # the path as the caller gave it, joined with what lies below it
     named: bool = False  # the caller named this very file, not a folder above it
+    folder: Path | None = None  # that the caller named, above this file
     columns: Columns = Columns()  # what was said of its columns
     size: int = 0  # bytes
     limits: ReadingLimits = LIMITS
@@ -56,6 +57,8 @@ class File:
     known: Document | None = field(default=None, compare=False)  # the index's, if OCR read it
     # What its reader saw and does not read: a note for each. The next document gets them.
     partly: list[str] = field(default_factory=list, compare=False)
+    # What turns its next document into the one that is given.
+    after: list[Callable[[Document], Document]] = field(default_factory=list, compare=False)
 
 
 def files(
@@ -105,7 +108,7 @@ def _walk_below(folder: Path, roots: Roots, selection: Selection) -> Iterator[Fi
                 continue
             seen.add(real)
             if not path.is_dir():
-                yield _file(path, file_id)
+                yield _file(path, file_id, folder)
                 continue
             children = _children(path)
             if path != folder and selection.is_marked(file_id, (each.name for each in children)):
@@ -139,7 +142,9 @@ def _children(path: Path) -> list[Path]:
     return sorted(path.iterdir(), reverse=True)
 
 
-def _file(path: Path, file_id: str, *, named: bool = False) -> File | Skipped:
+def _file(
+    path: Path, file_id: str, folder: Path | None = None, *, named: bool = False
+) -> File | Skipped:
     source = show_name(path.as_posix())
     try:
         status = path.stat()
@@ -151,6 +156,7 @@ def _file(path: Path, file_id: str, *, named: bool = False) -> File | Skipped:
             id=file_id,
             source=source,
             named=named,
+            folder=folder,
             size=status.st_size,
             modified=status.st_mtime,
         )

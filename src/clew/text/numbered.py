@@ -1,4 +1,4 @@
-"""Numbered items, such as clauses and steps, in questions and texts."""
+"""Numbered items, such as clauses, steps and figures, in questions and texts."""
 
 import re
 
@@ -14,6 +14,19 @@ _NAMED = compile_re(
     rf"(?:\b(?:{_NOUNS})|§)\s*(?:(?:no|nr|number)\.?\s*)?(\d+(?:\.\d+)*)\b", re.IGNORECASE
 )
 _ORDINAL = compile_re(rf"\b({'|'.join(_ORDINALS)}) (?:{_NOUNS})\b", re.IGNORECASE)
+_FIGURE = compile_re(
+    r"(?:\b(?:fig(?:ure|ura|\.)?s?|abb(?:ildung(?:en)?|\.)|рис(?:унок|\.))|[図图圖])\s*((?:[a-z][.-])?\d+(?:[.-]\d+)*)",
+    re.IGNORECASE,
+)
+
+
+def find_figure_numbers(text: str) -> frozenset[str]:
+    """Return the numbers of the figures that a text names.
+
+    >>> sorted(find_figure_numbers("See Fig. 2 and Figure 3.1."))
+    ['2', '3.1']
+    """
+    return frozenset(_FIGURE.findall(text))
 
 
 def find_item_number(question: str) -> str:

@@ -10,6 +10,8 @@ from starlette.testclient import TestClient
 
 import clew
 from clew import plugins
+from clew.base.types import Figure
+from clew.extras.files.figures import hash_picture
 from clew.extras.server import ServerSettings, application
 from clew.extras.server.database import ServerDatabase
 from clew.extras.server.indexes import Indexes
@@ -22,6 +24,7 @@ from clew.models.loading import Specs
 from clew.testing import ScriptedChat, models, small_documents
 from clew.testing.loopback import on_loopback
 from tests.extras.server import nursery
+from tests.extras.server.every import DRAWING
 from tests.extras.server.served import ENTRY_POINTS, MODULE, JobHome
 from tests.installed import install
 
@@ -73,9 +76,16 @@ def _small_index(tmp_path_factory):
         replace(each, metadata={"group": "hidden" if i % 3 == 0 else "open"})
         for i, each in enumerate(small_documents())
     ]
+    documents = [drawn(each) if each.id == "comet" else each for each in documents]
     with open_small(folder) as index:
         index.add(documents)
     return folder
+
+
+def drawn(document):
+    """Return a document with a picture at its first word."""
+    figure = Figure(0, 3, "", hash_picture(DRAWING))
+    return replace(document, figures=(figure,), pictures={figure.address: DRAWING})
 
 
 @pytest.fixture

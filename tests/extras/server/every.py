@@ -5,9 +5,13 @@ from dataclasses import dataclass
 
 from clew.extras.cluster.shards import wire
 from clew.extras.cluster.shards.exchange import Describe
+from clew.extras.files.figures import hash_picture
 from clew.extras.wire.names import PREFIX
+from tests.readers.writers import picture
 
 QUESTION = "Who built the Comet in Bakken?"
+DRAWING = picture(1)  # in the document "comet"
+FIGURE = f"figures/{hash_picture(DRAWING)}/comet"
 JOB = "j1"  # of the index, which has ended
 QUOTE = {"document_id": "comet", "start": 0, "end": 9, "quote": "The Comet", "sha256": "0"}
 PROOF = {"question": QUESTION, "text": "", "kind": "quoted", "quotes": [{"number": 1, **QUOTE}]}
@@ -56,6 +60,7 @@ def reads(index):
         Asked("GET", f"{at}/documents", f"{to}/documents?pattern=c*&where=group%20%3D%20'open'"),
         Asked("GET", f"{at}/documents/{{id:path}}", f"{to}/documents/comet"),
         Asked("GET", f"{at}/files/{{id:path}}", f"{to}/files/comet"),
+        Asked("GET", f"{at}/figures/{{address}}/{{id:path}}", f"{to}/{FIGURE}"),
         Asked("POST", f"{at}/search", f"{to}/search", {"query": QUESTION}),
         Asked("POST", f"{at}/ask", f"{to}/ask", {"question": QUESTION}),
         Asked("POST", f"{at}/ask", f"{to}/ask", {"question": QUESTION, "graph": True}, stream),

@@ -49,7 +49,8 @@ def make_view(kind: type[T], source: object, **others: Any) -> T:  # noqa: ANN40
 
 
 def _fields(value: object) -> tuple[Field[Any], ...]:
-    return fields(value)  # type: ignore[arg-type]  # what is called here is a dataclass
+    each = fields(value)  # type: ignore[arg-type]  # what is called here is a dataclass
+    return tuple(field for field in each if field.repr)  # no bytes
 
 
 def _short(value: object) -> str:

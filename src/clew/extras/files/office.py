@@ -3,14 +3,16 @@
 The cells of a table's row are set apart by ` | `, and numbers of lists and headings stand before
 their paragraphs. Footnotes, comments and text boxes stand behind their paragraph; charts, diagrams,
 notes and comments of a slide behind it, headers and footers at the end, each once. Pictures are by
-their alternative text; they, embedded objects and struck-out text are not read, which a note on the
-file says. The title is the one in the file's properties, else the first heading or the first
-slide's first line, else the file name. The text of a book is that of its pages in reading order.
+their alternative text, and kept as figures; they, embedded objects and struck-out text are not
+read, which a note on the file says. The title is the one in the file's properties, else the first
+heading or the first slide's first line, else the file name. The text of a book is that of its pages
+in reading order.
 """
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from itertools import accumulate
+from functools import partial
+from itertools import accumulate, repeat
 from posixpath import dirname, join, normpath
 from urllib.parse import unquote
 from xml.etree.ElementTree import Element
@@ -18,6 +20,7 @@ from xml.etree.ElementTree import Element
 from clew.base.types import Document, Value
 from clew.extras.files.drawings import read_chart, read_diagram
 from clew.extras.files.edges import PageEdge, read_edges
+from clew.extras.files.figures import MARK, load_part, mark_pictures, mark_shapes
 from clew.extras.files.list_numbers import LIST_NUMBER, number_open_document, number_slide
 from clew.readers import xml_page
 from clew.readers.archive import ArchiveParts, parts_of
@@ -35,7 +38,7 @@ _REPEATED = 100  # times that a row or cell of OpenDocument is repeated, at most
 _SLIDE = re.compile(r"ppt/slides/slide(\d+)\.xml")
 _ON_EVERY_SLIDE = frozenset(("dt", "ftr", "hdr", "sldNum"))
 _WHITE = {"tab": " ", "s": " ", "line-break": "\n", "br": "\n"}
-_ALTERNATIVES = frozenset(("cNvPr", "desc", "title"))  # of pictures
+_ALTERNATIVES = frozenset(("cNvPr", "desc", "title", "image"))  # of pictures
 _NOT_TEXT = frozenset(("Fallback", "tracked-changes", "sequence-decls", "forms"))
 _APART = _NOT_TEXT | {"note", "frame", "annotation"}  # what is no part of its paragraph
 
@@ -48,6 +51,7 @@ def read_slides(file: File) -> Iterator[Document]:
             roots.append(parts.xml(name))
             n_struck += _drop_struck(roots[-1])
             number_slide(roots[-1])
+            mark_shapes(file, parts, roots[-1], parts.read_relations(name))
             slides.append([*_texts(roots[-1]), *_read_beside(parts, name)])
         if slides:
             slides[-1] += read_edges(edge for root in roots for edge in _feet(root))
@@ -129,6 +133,7 @@ def read_open_document(file: File) -> Iterator[Document]:
         }
         file.partly.extend(describe_unread(counts))
         number_open_document(content, styles)
+        mark_shapes(file, parts, content)
         slides = [list(_texts(page)) for page in find_outermost(content, ("page",))]
         paragraphs = [each for slide in slides for each in slide] or list(_texts(content))
         paragraphs += read_edges(_edges(styles))
@@ -261,7 +266,8 @@ def _texts_below(cell: Element) -> Iterator[str]:
 def _words(paragraph: Element) -> str:
     """Return a paragraph's text after its number, or a picture's alternative text."""
     if paragraph.tag in _ALTERNATIVES:
-        return describe_picture(paragraph.get("descr", paragraph.text or ""))
+        words = describe_picture(paragraph.get("descr", paragraph.text or ""))
+        return paragraph.get(MARK, "") + words
     words = f"{paragraph.get(LIST_NUMBER, '')} {join_shifted(_pieces(paragraph))}"
     return "\n".join(" ".join(line.split()) for line in words.split("\n")).strip()
 
@@ -336,7 +342,8 @@ def read_book(file: File) -> Iterator[Document]:
         title = next((" ".join(element.itertext()) for element in package.iter("title")), "")
         contents = map(parts.data, pages)
         texts = (decode_part(data, file, find_stated(data, xml_page.STATED)) for data in contents)
-        read = (html_page.paragraphs(text, file) for text in texts)
+        marks = (partial(mark_pictures, load=partial(load_part, parts, page)) for page in pages)
+        read = map(html_page.paragraphs, texts, repeat(file), marks)
         paragraphs = [paragraph for page in read for paragraph in page]
     yield make_document(file, paragraphs, title, of_xml(package))
 

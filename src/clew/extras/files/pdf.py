@@ -6,8 +6,8 @@ between their cells where these stand in columns (see `pdf_tables`); raised and 
 as in `clew.readers.superscripts`.
 Form fields that are filled in and notes stand behind their page. Pages that hold nothing but
 pictures are read by OCR where the file says so, and a note counts them, as one does attached files.
-The document has its pages, and bookmarks are its headings. The title is the one in the PDF, else
-the file name. Needs the extra `pdf`.
+The document has its pages and figures (see `pdf_figures`), and bookmarks are its headings. The
+title is the one in the PDF, else the file name. Needs the extra `pdf`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import ctypes
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from itertools import accumulate
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ from clew.extras.files.page_lines import (
     mark_divided_words,
     without_running_heads,
 )
+from clew.extras.files.pdf_figures import find_figures, place_figures
 from clew.extras.files.pdf_tables import mark_cells
 from clew.readers.decode import replace_surrogates
 from clew.readers.pictures import HINT
@@ -70,11 +72,12 @@ def read(file: File) -> Iterator[Document]:
     try:
         with _ONE_AT_A_TIME, closing(pypdfium2.PdfDocument(data)) as pdf:
             pdf.init_forms()
-            texts, fields, bare = [], [], []
+            texts, fields, bare, drawn = [], [], [], []
             for number in range(len(pdf)):
                 with closing(pdf[number]) as page, closing(page.get_textpage()) as text_page:
                     text = mark_cells(text_page.get_text_bounded(errors="replace"), text_page)
                     fields.append(read_fields(pdf, page))
+                    drawn.append(list(find_figures(page, text_page)))
                     if not text.strip() and next(page.get_objects(max_depth=1), None):
                         bare.append(number + 1)
                         if file.ocr:
@@ -103,7 +106,8 @@ def read(file: File) -> Iterator[Document]:
         file.partly.append(ocr.describe_bare(bare, len(pages)))
     starts = list(accumulate((len(page) + 2 for page in pages[:-1]), initial=0))
     headings = list(_headings(outline, pages, starts))
-    yield make_document(file, pages, title, about, pages=starts, headings=headings)
+    document = make_document(file, pages, title, about, pages=starts, headings=headings)
+    yield replace(document, **place_figures(drawn, pages, starts))
 
 
 def _read_scan(page: PdfPage) -> ocr.RecognizedPage:

@@ -3,9 +3,9 @@
 The cells of a row are set apart by ` | `. Footnotes, comments, text boxes, charts and diagrams
 stand behind their paragraph, and the numbers of lists and headings before it. Headers and footers
 stand at the end, each once. Content controls and insertions are text, deletions are not, and
-pictures are by their alternative text. Pictures, embedded files, hidden and struck-out text are not
-read, which a note on the file says. The title is the one in the document's properties, else the
-first paragraph in the style Title or Heading 1, else the file name.
+pictures are by their alternative text, and kept as figures. They, embedded files, hidden and
+struck-out text are not read, which a note on the file says. The title is the one in the document's
+properties, else the first paragraph in the style Title or Heading 1, else the file name.
 """
 
 import re
@@ -15,6 +15,7 @@ from xml.etree.ElementTree import Element
 from clew.base.types import Document
 from clew.extras.files.drawings import read_chart, read_diagram
 from clew.extras.files.edges import PageEdge, read_edges
+from clew.extras.files.figures import MARK, mark_shapes
 from clew.extras.files.list_numbers import LIST_NUMBER, ListNumbers
 from clew.extras.files.office import find_outermost, read_about
 from clew.readers.archive import ArchiveParts, parts_of
@@ -51,6 +52,7 @@ def read(file: File) -> Iterator[Document]:
         if root.tag != "document" or body is None:
             raise ValueError("is no Word file")
         file.partly.extend(describe_unread(_drop_unread(body)))
+        mark_shapes(file, parts, body, parts.read_relations(main))
         styles = next(map(parts.xml, parts.find_related(main, "styles")), Element("styles"))
         names = {each.get("styleId", ""): _value(each, "name").lower() for each in styles}
         title, about = read_about(parts, "docProps/core.xml")
@@ -212,7 +214,7 @@ def _pieces(element: Element, script: str = "") -> Iterator[tuple[str, str]]:
         if tag == "t":
             yield child.text or "", script
         elif tag == "docPr":
-            yield describe_picture(child.get("descr", "")), ""
+            yield child.get(MARK, "") + describe_picture(child.get("descr", "")), ""
         elif tag in _SCRIPTS:
             parts = [_text(part) for part in child if part.tag in _SCRIPTED]
             yield write_formula(_SCRIPTS[tag], parts), ""

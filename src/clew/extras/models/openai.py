@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -83,6 +83,7 @@ def name_sampled(
 class OpenAIChat(Served):
     """An LLM behind /chat/completions. `prices`: model to dollars per 1M tokens, in and out."""
 
+    reads_pictures: ClassVar = True  # where its model does
     timeout_s: float = 120.0
     step_s: float = STEP_S  # the same, at most, for a step of a question before its answer
     temperature: float | None = 0.0  # None: the endpoint's own
@@ -201,6 +202,8 @@ class OpenAIChat(Served):
             system, first, *rest = conversation
             joined = f"{system['content']}\n\n{first['content']}"
             conversation = [{"role": "user", "content": joined}, *rest]
+        if prompt.picture:
+            conversation = [_add_picture(each, prompt) for each in conversation]
         body: dict[str, object] = {"model": self.model, "messages": conversation}
         if NEW_LIMIT not in lacks:
             body[NEW_LIMIT if LIMIT in lacks else LIMIT] = limit
@@ -482,6 +485,14 @@ def read_completion(reply: Any) -> Turn:  # noqa: ANN401 -- parsed JSON
 
 
 _THOUGHTS = ("reasoning_content", "reasoning", "thinking")  # of a message, beside its content
+
+
+def _add_picture(message: dict[str, Any], prompt: Prompt) -> dict[str, Any]:
+    """Return a message of the user with the picture of its prompt behind the words."""
+    if message["content"] != prompt.user:
+        return message
+    shown = {"type": "image_url", "image_url": {"url": prompt.picture}}
+    return {**message, "content": [{"type": "text", "text": prompt.user}, shown]}
 
 
 def _plain(content: Any) -> str:  # noqa: ANN401 -- parsed JSON

@@ -32,6 +32,7 @@ B = TypeVar("B", bound=BaseModel)
 Q = TypeVar("Q", bound=QueryParameters)
 
 JSON, FORM = "application/json", "multipart/form-data"
+FILES = ("application/octet-stream", "text/plain")
 _LARGE = 1 << 16  # bytes of JSON that are read in a thread
 
 Scope = str  # one of `clew.extras.server.keys.SCOPES`, or "" for what needs no key
@@ -251,7 +252,7 @@ class RestEndpoint:
     query: type[QueryParameters] = QueryParameters  # what stands behind the question mark
     headers: Mapping[str, str] = field(default_factory=dict)  # that it reads, beside those of all
     named: Mapping[str, str] = field(default_factory=dict)  # what parts of the path are but indexes
-    downloads: bool = False  # answers with a file
+    downloads: tuple[str, ...] = ()  # answers with a file of one of these media types
     events: Mapping[str, object] = field(default_factory=dict)  # types of the data, by names
     bytes_of: str = ""  # takes and answers bytes of this media type
     form: type[BaseModel] | None = None  # the options beside files, where it takes these, too

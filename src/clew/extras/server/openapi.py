@@ -184,8 +184,7 @@ def _describe_reply(endpoint: RestEndpoint, schemas: Schema, status: int) -> Sch
     if status == HTTPStatus.NO_CONTENT:
         return {"description": phrase}
     if endpoint.downloads:
-        kinds = ("application/octet-stream", "text/plain")
-        return {"description": phrase, "content": {kind: {} for kind in kinds}}
+        return {"description": phrase, "content": {kind: {} for kind in endpoint.downloads}}
     if endpoint.bytes_of:
         return {"description": phrase, "content": {endpoint.bytes_of: {}}}
     content: Schema = {}

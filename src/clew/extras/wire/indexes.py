@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from clew.base.types import Apparatus, Heading, Scalar, Usage, Value, VocabularyEntry
+from clew.base.types import Apparatus, Figure, Heading, Scalar, Usage, Value, VocabularyEntry
 
 T = TypeVar("T")
 
@@ -107,6 +107,7 @@ class DocumentView:
     headings: tuple[Heading, ...]
     pages: tuple[int, ...]
     apparatus: tuple[Apparatus, ...]
+    figures: tuple[Figure, ...]
     chunks: tuple[ChunkPlace, ...]
 
 

@@ -190,7 +190,7 @@ class Cutter:
         bounds = np.searchsorted(owners, np.arange(len(rows) + 1)).tolist()
         documents = self.view.documents(rows.tolist())
         return [
-            replace(document, text=mask_outside(document.text, ranges[a:b].tolist()))
+            replace(document, text=mask_outside(document.text, ranges[a:b].tolist()), pictures={})
             for document, a, b in zip(documents, bounds, bounds[1:], strict=False)
         ]
 

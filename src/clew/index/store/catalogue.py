@@ -8,14 +8,16 @@ import json
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 from zlib import crc32
 
-from clew.base.types import Apparatus, Document, Heading, Scalar, VocabularyEntry
+from clew.base.runtime.cached_values import Lazily
+from clew.base.types import Apparatus, Document, Figure, Heading, Scalar, VocabularyEntry
 from clew.errors import DamagedIndex, InputError, NotAnIndex
 from clew.index.store import Touched
 
@@ -42,6 +44,8 @@ SCHEMA = (
     """history (generation INTEGER NOT NULL, document INTEGER NOT NULL, change TEXT NOT NULL,
         PRIMARY KEY (generation, document)) WITHOUT ROWID""",
 )
+# Made for the first picture, since earlier indexes of this format lack it. SQLite takes any type.
+_PICTURE = "picture (address TEXT PRIMARY KEY, data BYTEA NOT NULL)"
 _ELSE = -1
 _ADDED, _REMOVED, _RESTORED, _RENAMED = "added", "removed", "restored", "id:"  # and the old id
 _LISTS = ("metadata", "headings", "pages", "apparatus")  # columns of JSON
@@ -156,10 +160,11 @@ class Catalogue(ABC):
         rows, first = [], self.count("document")
         for row, (d, content) in enumerate(zip(documents, hashes, strict=True), first):
             headings = json.dumps([(h.start, h.level, h.title) for h in d.headings])
-            lists = _metadata(d), headings, json.dumps(d.pages), _apparatus(d)
+            lists = _metadata(d), headings, _pages(d), _apparatus(d)
             plain = row, d.id, 1, content, d.title, d.source, d.body_start
             rows.append((*plain, *lists, crc32(d.text.encode()), d.text))
         self._insert("document", rows)
+        self._add_pictures(documents)
         self._record((row[0], _ADDED) for row in rows)
 
     def kill(self, ids: Sequence[str]) -> list[str]:
@@ -288,14 +293,42 @@ class Catalogue(ABC):
         return True
 
     def restate(self, documents: Sequence[Document], hashes: Sequence[str]) -> None:
+        self._add_pictures(documents)
         self._run_many(
             "UPDATE document SET hash = ?, source = ?, metadata = ?, pages = ?, apparatus = ? "
             "WHERE id = ? AND live = 1",
             [
-                (content, d.source, _metadata(d), json.dumps(d.pages), _apparatus(d), d.id)
+                (content, d.source, _metadata(d), _pages(d), _apparatus(d), d.id)
                 for d, content in zip(documents, hashes, strict=True)
             ],
         )
+
+    def _add_pictures(self, documents: Iterable[Document]) -> None:
+        """Store the pictures of documents, each once."""
+        found = {address: d for d in documents for address in d.pictures}
+        if found and not self.meta("pictures"):
+            self._select(f"CREATE TABLE {_PICTURE}")
+            self.set_meta("pictures", value=1)
+        known = "SELECT address FROM picture WHERE address"
+        there = {address for (address,) in self._select_among(known, list(found))}
+        for address in sorted(found.keys() - there):
+            with suppress(DamagedIndex):  # it is of an index that is repaired
+                self._insert("picture", [(address, found[address].pictures[address])])
+
+    def _read_picture(self, address: str) -> bytes:
+        rows = self._select("SELECT data FROM picture WHERE address = ?", (address,))
+        if not rows:
+            raise DamagedIndex(f"{self.place} lacks the picture {address}: index again")
+        return bytes(rows[0][0])
+
+    def _erase_pictures(self) -> None:
+        """Delete the pictures that no document has."""
+        if self.meta("pictures"):
+            pages = self._select("SELECT pages FROM document WHERE pages LIKE ?", ("{%",))
+            used = {each[3] for (held,) in pages for each in json.loads(held)["figures"]}
+            there = self._select("SELECT address FROM picture")
+            gone = [(address,) for (address,) in there if address not in used]
+            self._run_many("DELETE FROM picture WHERE address = ?", gone)
 
     def live_documents(self) -> list[tuple[str, int]]:
         """Return the ids and rows of live documents, sorted by id."""
@@ -314,7 +347,8 @@ class Catalogue(ABC):
         statement = f"SELECT row, text_crc32, {columns} FROM document WHERE row"
         for row, checksum, *fields in self._select_among(statement, sorted(set(rows))):
             try:
-                by_row[row] = _document(dict(zip(COLUMNS, fields, strict=True)))
+                named = dict(zip(COLUMNS, fields, strict=True))
+                by_row[row] = _document(named, self._read_picture)
             except (TypeError, ValueError) as error:
                 raise DamagedIndex(
                     f"{self.place} is damaged (document {row}): 'clew check' says more"
@@ -419,6 +453,7 @@ class Catalogue(ABC):
         for table, rows in (("document", documents), ("entity", entities), ("term", terms)):
             if list(rows) != list(range(self.count(table))):
                 self._number_anew(table, "row", rows)
+        self._erase_pictures()
 
     def _erase_history(self) -> None:
         """Forget the history of removed documents, and record that it is incomplete."""
@@ -449,20 +484,31 @@ def _metadata(document: Document) -> str:
     return json.dumps(dict(document.metadata), sort_keys=True, ensure_ascii=False)
 
 
+def _pages(document: Document) -> str:
+    """Return the pages as JSON; with figures, an object that has both."""
+    figures = [astuple(each) for each in document.figures]
+    return json.dumps({"pages": document.pages, "figures": figures} if figures else document.pages)
+
+
 def _apparatus(document: Document) -> str:
     return json.dumps([(a.start, a.end, a.kind) for a in document.apparatus])
 
 
-def _document(columns: dict[str, Any]) -> Document:
+def _document(columns: dict[str, Any], read: Callable[[str], bytes]) -> Document:
+    """Return the document in some columns, whose pictures are read when they are wanted."""
     lists = (columns.pop(name) for name in _LISTS)
     values, headings, pages, apparatus = (
         _EMPTY[text] if text in _EMPTY else json.loads(text) for text in lists
     )
+    held = pages if isinstance(pages, dict) else {"pages": pages, "figures": ()}
+    figures = tuple(Figure(*each) for each in held["figures"])
     return Document(
         **columns,
         metadata={k: tuple(v) if isinstance(v, list) else v for k, v in values.items()},
         headings=tuple(Heading(*heading) for heading in headings),
-        pages=tuple(pages),
+        pages=tuple(held["pages"]),
+        figures=figures,
+        pictures=Lazily({each.address: partial(read, each.address) for each in figures}),
         apparatus=tuple(Apparatus(*entry) for entry in apparatus),
     )
 

@@ -10,9 +10,10 @@ from pydantic import Field, JsonValue
 from starlette.responses import FileResponse, Response
 
 from clew.errors import AlreadyExists, InputError
+from clew.extras.files import figures
 from clew.extras.server import files, multipart
 from clew.extras.server.bodies import LONGEST_FILTER, Body, Part
-from clew.extras.server.endpoints import FORM, JSON, Call, EndpointGroup, parse_body
+from clew.extras.server.endpoints import FILES, FORM, JSON, Call, EndpointGroup, parse_body
 from clew.extras.server.files import Removal
 from clew.extras.server.jobs import queue
 from clew.extras.server.jobs.options import IndexOptions
@@ -127,7 +128,23 @@ async def _add_texts(call: Call, name: str, query: WaitQuery) -> Response:
     return await submit_job(call, name, "index", body.options, query, write)
 
 
-@DOCUMENTS.endpoint("GET", "/indexes/{index}/files/{id:path}", downloads=True, named=_DOCUMENT)
+@DOCUMENTS.endpoint(
+    "GET",
+    "/indexes/{index}/figures/{address}/{id:path}",
+    downloads=figures.TYPES,
+    named={"address": "the address of a figure of the document", **_DOCUMENT},
+)
+async def figure(call: Call) -> Response:
+    """A figure of a document, as a picture."""
+    document_id, address = call.read_path("id"), call.read_path("address")
+    document = await call.run(call.open_named_any().find_document, document_id)
+    if document is None or address not in document.pictures:
+        raise no_such_resource(f"there is no such figure in a document {document_id!r:.200} here")
+    picture = await call.run(document.pictures.__getitem__, address)
+    return Response(picture, media_type=figures.media_type(picture))
+
+
+@DOCUMENTS.endpoint("GET", "/indexes/{index}/files/{id:path}", downloads=FILES, named=_DOCUMENT)
 async def download(call: Call) -> Response:
     """Download a document's file, or its text.
 

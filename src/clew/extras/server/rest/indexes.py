@@ -16,7 +16,7 @@ from clew.base.display.visible import visible
 from clew.base.runtime.private import make_folder
 from clew.errors import StoreError
 from clew.extras.server.bodies import INTEGRAL, Body, Part
-from clew.extras.server.endpoints import Call, EndpointGroup
+from clew.extras.server.endpoints import FILES, Call, EndpointGroup
 from clew.extras.server.scoped_questions import Scoped
 from clew.extras.server.settings import NAME, is_name
 from clew.extras.wire.indexes import CostLine, IndexLine, IndexView, Listed
@@ -130,7 +130,7 @@ async def costs(call: Call, query: Part) -> Listed[CostLine]:
     return call.list_part([make_view(CostLine, each) for each in reversed(lines)], query)
 
 
-@INDEXES.endpoint("POST", "/indexes/{index}/backup", scope="admin", downloads=True)
+@INDEXES.endpoint("POST", "/indexes/{index}/backup", scope="admin", downloads=FILES)
 async def backup(call: Call) -> Response:
     """Download an archive of an index, for 'clew restore'.
 

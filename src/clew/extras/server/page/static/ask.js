@@ -168,7 +168,7 @@ function newTurn(index, question, body, address) {
 
   function finish(answer) {
     const titles = new Map(answer.context.passages.map((each) => [each.number, each.title]));
-    answer.citations.forEach((each) => { each.title = titles.get(each.number) || ""; });
+    answer.citations.forEach((each) => { Object.assign(each, { title: titles.get(each.number) || "", index }); });
     fill(status);
     const none = isNone(answer);
     const what = answer.kind === "generated" ? "No source says" : "No source says what the LLM answered";

@@ -2,6 +2,8 @@
 
 import { h, percent } from "./dom.js";
 import { isMarkdown, readText, words } from "./markdown.js";
+import { address, indexPath, part } from "./api.js";
+import { state } from "./state.js";
 import { inUnits, placeOf, shortened } from "./text.js";
 
 const LONG = 140; // characters of a statement that is printed smaller
@@ -11,6 +13,17 @@ export async function openDocument(given) {
   const { openReader } = await import("./reader.js");
   return openReader(given);
 }
+
+/** A figure of a document: its picture, which opens in a tab of its own, above its caption. */
+export function figureOf(figure, document, index = state.index) {
+  const source = address(indexPath(index, `/figures/${part(figure.address)}/${part(document)}`));
+  const caption = [figure.caption, figure.page ? `page ${figure.page}` : ""].filter(Boolean).join(", ");
+  const picture = h("img", { src: source, alt: figure.caption || "A figure without a caption", loading: "lazy", onerror: (event) => event.target.closest("figure").remove() });
+  return h("figure.figure", {}, h("a", { href: source, target: "_blank", rel: "noopener" }, picture),
+    caption ? h("figcaption", { dir: "auto" }, shortened(caption, 300)) : null);
+}
+
+const figuresOf = ({ figures, document_id: id, index }) => (figures || []).map((each) => figureOf(each, id, index));
 
 /** The number of a source, which opens it. */
 function marker(citation, open) {
@@ -52,7 +65,7 @@ function statement(cited, open, kind, item = null) {
   return h(`div.statement.${item ? "item" : kind}${cited.link ? ".linked" : ""}${cited.quote.length > LONG ? ".long" : ""}`, { dir: "auto" },
     label ? h("b.label", {}, label) : null,
     cited.before ? h("p.hint", {}, shortened(quoteOf({ ...cited, quote: cited.before }), 200)) : null,
-    h("q", {}, quoteOf(cited)),
+    h("q", {}, quoteOf(cited)), figuresOf(cited),
     h("div.from", {}, marker(cited, open), h("button.source", { type: "button", onclick: () => open(cited) },
       h("span.title", {}, shortened(cited.title || cited.document_id, 120)),
       placeOf(cited) ? h("span.place", {}, shortened(placeOf(cited), 160)) : null)),
@@ -68,18 +81,18 @@ function shortAnswer({ short, citations, kind }, open) {
 }
 
 /** A source: a button with its number, title, place and quote. */
-export function sourceItem(number, title, place, quote, { note = null, ...given }) {
+export function sourceItem(number, title, place, quote, { note = null, figures = null, ...given }) {
   return h("li", {}, h("button.source", { type: "button", ...given },
     h("span.number", { "aria-hidden": "true" }, String(number)),
     h("span.words", {},
       h("span.title", { dir: "auto" }, shortened(title, 120)),
       place ? h("span.place", { dir: "auto" }, shortened(place, 160)) : null,
-      h("q", { dir: "auto" }, shortened(quote, 400)), note)));
+      h("q", { dir: "auto" }, shortened(quote, 400)), note)), figures);
 }
 
 /** The quotes that an answer cites, each with its document. */
 export const sourceList = ({ citations }, open) => h("ol.sources", {}, citations.map((cited) =>
-  sourceItem(cited.number, cited.title || cited.document_id, placeOf(cited), quoteOf(cited), { onclick: () => open(cited), note: unread(cited) })));
+  sourceItem(cited.number, cited.title || cited.document_id, placeOf(cited), quoteOf(cited), { onclick: () => open(cited), note: unread(cited), figures: figuresOf(cited) })));
 
 const quoteOf = ({ document_id: id, quote }) => (isMarkdown(id) ? words(quote) : quote);
 const unread = ({ partly }) => (partly?.length ? h("span.hint", { dir: "auto" }, `This document was read in part: ${shortened(partly.join("; "), 300)}`) : null);

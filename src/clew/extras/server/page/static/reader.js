@@ -3,6 +3,7 @@
 import { announce, count, fill, h, problem, spinner } from "./dom.js";
 import { icon } from "./icons.js";
 import { address, get, indexPath, part } from "./api.js";
+import { figureOf } from "./evidence.js";
 import { blocks, isMarkdown, linesOf, tableNode, tables, writer } from "./markdown.js";
 import { inUnits, placeOf, range, shortened } from "./text.js";
 
@@ -62,12 +63,13 @@ function draw(found, { index, heading, body, start, end, label }) {
   const pages = inUnits(text, found.pages);
   const heads = inUnits(text, found.headings.map((each) => each.start));
   const levels = new Map(heads.map((at, number) => [at, found.headings[number]]));
+  const shown = inUnits(text, (found.figures || []).map((each) => each.start)).map((at, number) => [at, () => figureOf(found.figures[number], found.id, index)]);
   const content = h("div.text.prose", { tabindex: 0, role: "region", "aria-label": "Text" });
   const place = h("p.place", { dir: "auto" });
   const raw = h("input", { type: "checkbox", onchange: () => mark(start, end, label) });
   const mark = (from, to, words, scroll = true) => {
     const marked = from === null ? null : range(text, from, to);
-    fill(content, slabs(found, pages, levels, marked, raw.checked));
+    fill(content, slabs(found, pages, levels, marked, raw.checked, shown));
     const chunk = from === null ? null : found.chunks.find((each) => each.start <= from && from < each.end);
     place.textContent = [words, chunk ? placeOf({ section: chunk.section, page: pageAt(pages, marked[0]) }) : ""].filter(Boolean).join(": ");
     const target = content.querySelector("mark");
@@ -110,16 +112,16 @@ function pageAt(pages, at) {
 }
 
 /** A text in pieces, those of which are laid out that are looked at; Markdown and tables as they are read, unless `raw`. */
-function slabs({ text, id }, pages, levels, marked, raw) {
+function slabs({ text, id }, pages, levels, marked, raw, shown) {
   const put = writer(text, marked);
-  const nodes = isMarkdown(id) && !raw ? blocks(text, put) : [...pagesOf(text, pages, levels, put, raw)];
+  const nodes = isMarkdown(id) && !raw ? blocks(text, put) : [...pagesOf(text, pages, levels, put, raw, shown)];
   const most = isMarkdown(id) && !raw ? SLAB / 4 : SLAB;
   const found = [];
   for (let at = 0; at < nodes.length; at += most) found.push(h("div.slab", {}, nodes.slice(at, at + most)));
   return found.length ? found : h("p.hint", {}, "This document has no text.");
 }
 
-function* pagesOf(text, pages, levels, put, raw) {
+function* pagesOf(text, pages, levels, put, raw, shown) {
   const starts = pages.length ? pages : [0];
   const lines = [...linesOf(text)].flatMap(([from, end]) => [...pieces(text, from, end, pages)]);
   let at = 0;
@@ -128,7 +130,10 @@ function* pagesOf(text, pages, levels, put, raw) {
     for (; at < lines.length && !(lines[at][0] >= starts[number + 1]); at += 1) own.push(lines[at]);
     if (starts.length > 1 && own.length) yield h("div.leaf", { "data-at": start }, `Page ${number + 1}`);
     if (raw) yield* own.map(([a, b]) => line(a, b, levels.get(a), put));
-    else for (const { rows, a, b } of tables(text, own)) yield rows ? tableNode(put, text, rows) : line(a, b, levels.get(a), put);
+    else for (const { rows, a, b } of tables(text, own)) {
+      yield rows ? tableNode(put, text, rows) : line(a, b, levels.get(a), put);
+      for (const [at, picture] of shown) if (a <= at && at < b) yield picture();
+    }
   }
 }
 
