@@ -249,7 +249,7 @@ def test_documents_without_figures_have_the_hash_and_row_that_they_had():
     assert hash_content(document).partition("-")[2] == sha256(rest).hexdigest()[:16]
 
 
-def test_backups_splits_and_repairs_carry_pictures(kettle, tmp_path):
+def test_backups_and_splits_carry_pictures(kettle, tmp_path):
     folder = tmp_path / "index"
     with clew.open(folder, models=models()) as index:
         index.add(kettle)
@@ -265,9 +265,6 @@ def test_backups_splits_and_repairs_carry_pictures(kettle, tmp_path):
             snapshot = shards.holding(name)
             [document] = snapshot.documents(snapshot.document_layer.rows([name]))
             assert held(document)[0] == LID
-    with clew.open(folder, models=models()) as index:
-        index.repair()
-        assert held(index.snapshot().documents([0])[0]) == [LID]
 
 
 def test_a_picture_that_is_lost_is_an_error_of_the_index(kettle, tmp_path):
