@@ -32,8 +32,7 @@ from clew.evaluate import load
 from clew.index.recipe import PAPERS, Settings
 from clew.index.snapshot import Snapshot
 from clew.index.store import schema
-from clew.models import Kind, Models
-from clew.models.bound import WrappedEmbedder
+from clew.models import Embedder, Kind, Models
 from clew.models.loading import Specs, load_models
 from clew.testing import models as doubles
 
@@ -50,10 +49,19 @@ BITS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Remembering(WrappedEmbedder):
+class Remembering:
     """An embedder that reads each text once in a run."""
 
+    inner: Embedder
     known: dict[tuple[str, str], NDArray[np.float32]] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    @property
+    def dimension(self) -> int:
+        return self.inner.dimension
 
     def embed(self, texts: Sequence[str], *, kind: Kind) -> NDArray[np.float32]:
         new = list(dict.fromkeys(text for text in texts if (kind, text) not in self.known))
