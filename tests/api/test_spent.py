@@ -1,11 +1,8 @@
 """What an index cost since it was made, and what another LLM than its own does with it."""
 
-from contextlib import closing
-
 import pytest
 
 from clew.api import open_index
-from clew.base.runtime import sqlite
 from clew.base.types import Document
 from clew.errors import EndpointError, InputError
 from clew.models.budget import Budget
@@ -129,19 +126,6 @@ def test_without_its_record_the_cost_is_unknown(folder):
     (folder / "calls.sqlite").write_bytes(b"not a database at all, but long enough to be read")
     with open_index(folder, models=models()) as index:
         assert index.show()["cost"] == "unknown"
-
-
-def test_a_ledger_of_before_takes_the_cost(folder):
-    with open_index(folder, models=models(llm=ScriptedChat(calls))) as index:
-        index.add([document("a")], triples="llm")
-    with closing(sqlite.connect(folder / "calls.sqlite", wait=1)) as database:
-        database.execute("DROP TABLE cost")
-    chat = ScriptedChat(calls)
-    with open_index(folder, models=models(llm=chat)) as index:
-        assert index.spent() is None
-        index.add([document("b", "Nansen crossed Greenland.")])
-        assert chat.asked
-        assert index.spent() is None
 
 
 def test_another_llm_answers(folder):

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.algo import coding
-from clew.base.runtime.sqlite import Connection
 from clew.errors import StoreError
 from clew.models import Embedder, Kind, is_paid, is_priced
 from clew.models.prices import FREE, Price
@@ -147,13 +146,7 @@ class CachedEmbedder:
 
 def faults(path: Path) -> list[str]:
     """Return the damage in a file of vectors, none if it is missing."""
-    file = paid_file(path, _KIND, APPLICATION_ID, _TABLES)
-    damages = file.faults()
-    if damages or file.is_blank():
-        return damages
-    with file.open() as database:
-        n = len(_find_damaged(database))
-    return [f"{n} of its vectors are not what was written"] if n else []
+    return paid_file(path, _KIND, APPLICATION_ID, _TABLES).faults()
 
 
 def copy(source: Place, target: Place, keep: Keep) -> None:
@@ -172,12 +165,6 @@ def has_vectors(place: Place) -> bool:
 def vector_keys(embedder: str, texts: Sequence[str]) -> list[bytes]:
     """Return the cache keys of the vectors of documents' texts."""
     return [_key(embedder, kind, text) for text in texts for kind in ("document", _EXACT)]
-
-
-def _find_damaged(database: Connection) -> list[bytes]:
-    """Return the keys of the vectors with a wrong checksum."""
-    rows = database.execute("SELECT key, vector FROM vectors")
-    return [key for key, row in rows if _decode_row(row) is None]
 
 
 def _append_checksum(vector: bytes, form: bytes) -> bytes:

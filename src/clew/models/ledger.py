@@ -28,10 +28,9 @@ _TABLES = (
     "failed (key BLOB PRIMARY KEY) WITHOUT ROWID",  # calls of a conversation that came to nothing
     """piece (key BLOB PRIMARY KEY, model TEXT NOT NULL, version TEXT NOT NULL, data TEXT NOT NULL)
     WITHOUT ROWID""",
+    """cost (number INTEGER PRIMARY KEY, kind TEXT NOT NULL, before INTEGER NOT NULL,
+    generation INTEGER NOT NULL, usage TEXT NOT NULL)""",
 )
-# Ledgers of before this table lack it: it is made when the first write is billed.
-_COST = """cost (number INTEGER PRIMARY KEY, kind TEXT NOT NULL, before INTEGER NOT NULL,
-    generation INTEGER NOT NULL, usage TEXT NOT NULL)"""
 _KEEP = """INSERT INTO piece VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE
     SET model = excluded.model, version = excluded.version, data = excluded.data"""
 
@@ -205,7 +204,6 @@ class Ledger:
         """Record the cost of a write."""
         row = (cost.kind, cost.before, cost.generation, json.dumps(asdict(cost.usage)))
         with self._file.writing() as database:
-            self._file.make(database, _COST)
             database.execute(
                 "INSERT INTO cost (kind, before, generation, usage) VALUES (?, ?, ?, ?)", row
             )
@@ -214,7 +212,7 @@ class Ledger:
         """Return the costs of all writes, oldest first."""
         question = "SELECT kind, before, generation, usage FROM cost ORDER BY number"
         with self._file.open() as database:
-            rows = sqlite.rows(database, question) if self._file.has(database, "cost") else []
+            rows = sqlite.rows(database, question)
         return [
             Cost(kind=kind, before=before, generation=generation, usage=Usage(**json.loads(usage)))
             for kind, before, generation, usage in rows

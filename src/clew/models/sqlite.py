@@ -37,12 +37,6 @@ class PaidFile(Protocol):
     def writing(self) -> AbstractContextManager[Connection]:
         """Open a connection, and commit the block's writes as one transaction."""
 
-    def has(self, database: Connection, table: str) -> bool:
-        """Check whether a lazily created table exists."""
-
-    def make(self, database: Connection, table: str) -> None:
-        """Create a table unless it exists."""
-
     def is_blank(self) -> bool:
         """Check whether it has no table yet."""
 
@@ -92,13 +86,6 @@ class DatabaseFile:
                 return sqlite.faults(database)
         except StoreError as error:
             return [str(error.__cause__ or error)]
-
-    def has(self, database: Connection, table: str) -> bool:
-        there = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?)"
-        return bool(database.execute(there, [table]).get)
-
-    def make(self, database: Connection, table: str) -> None:
-        database.execute(f"CREATE TABLE IF NOT EXISTS {table}")
 
     @contextmanager
     def open(self) -> Iterator[Connection]:

@@ -39,7 +39,8 @@ def find_faults(folder: Path, names: set[str]) -> Iterator[tuple[str, str]]:
     for name in FILES:
         faults = _list_faults(folder / name)
         if faults:
-            yield name, f"{faults[0]}; the {_HELD[name]} that cannot be read are paid for again"
+            advice = "restore it from a backup, or delete it"
+            yield name, f"{faults[0]}; {advice}: the {_HELD[name]} that it held are paid for again"
         elif name in names and not owner(folder / name):
             yield name, f"it is missing: the {_HELD[name]} that it held are paid for again"
 

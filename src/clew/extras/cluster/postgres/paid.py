@@ -71,14 +71,6 @@ class PostgresFile:
             with database.transaction():
                 yield cast("sqlite.Connection", database)
 
-    def has(self, database: sqlite.Connection | Connection, table: str) -> bool:
-        there = "SELECT 1 FROM pg_tables WHERE schemaname = ? AND tablename = ?"
-        return bool(database.execute(there, (self.address.schema, table)).fetchall())
-
-    def make(self, database: sqlite.Connection | Connection, definition: str) -> None:
-        if not self.has(database, definition.split(maxsplit=1)[0]):
-            database.execute(f"CREATE TABLE IF NOT EXISTS {convert_table(definition)}")
-
     def _are_made(self, database: Connection) -> bool:
         names = [each.split(maxsplit=1)[0] for each in self.tables]
         there = "SELECT count(*) FROM pg_tables WHERE schemaname = ? AND tablename = ANY(?)"
@@ -91,7 +83,7 @@ class PostgresFile:
                 database.execute(*lock_for_making(self.address))
                 database.execute(f'CREATE SCHEMA IF NOT EXISTS "{self.address.schema}"')
                 for each in self.tables:
-                    self.make(database, each)
+                    database.execute(f"CREATE TABLE IF NOT EXISTS {convert_table(each)}")
 
     def is_blank(self) -> bool:
         return not self.exists()
