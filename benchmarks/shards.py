@@ -74,7 +74,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--limit", type=int, help="ask only the first N questions")
     parser.add_argument("--timed", type=int, default=40, help="questions that are timed, first N")
     parser.add_argument(
-        "--size", default="", help="of the neighbourhood, such as chunks=60,most=40"
+        "--size", default="", help="of the neighbourhood, such as chunks=60,shards=0.3"
     )
     return parser.parse_args()
 
@@ -82,7 +82,7 @@ def _options() -> argparse.Namespace:
 def size_of(given: str) -> Neighbourhood:
     """Return a neighbourhood with some numbers of its own."""
     pairs = (each.split("=") for each in given.split(",") if each)
-    return replace(Neighbourhood(), **{name: int(number) for name, number in pairs})
+    return replace(Neighbourhood(), **{name: json.loads(number) for name, number in pairs})
 
 
 def measured(folder: Path, options: argparse.Namespace) -> None:
@@ -110,8 +110,9 @@ def measured(folder: Path, options: argparse.Namespace) -> None:
         print(f"  {n} shards:")
         for method in methods:
             told = _compared(dataset.questions, before[method], after[method])
-            n_chunks = sizes[method]
+            n_chunks, asked = zip(*sizes[method], strict=True)
             gathered = f"{statistics.median(n_chunks):.0f} chunks, {max(n_chunks)} at most"
+            gathered += f", {statistics.mean(asked) / n:.0%} of the shards"
             print(f"    {method:9} {told}, {gathered}, p50 {times[method]:6.1f} ms")
             print("     ", ", ".join(f"{k} {v:.1f}" for k, v in stages[method].items()), flush=True)
 
@@ -134,18 +135,18 @@ def _whole(
 
 def _gathered(
     shards: clew.shards.Shards, questions: Sequence[DatasetQuestion], methods: Sequence[str]
-) -> tuple[dict[str, list[Found]], dict[str, dict[str, float]], dict[str, list[int]]]:
-    """Return what each method finds in shards, the ms of each stage of gathering, and the sizes."""
+) -> tuple[dict[str, list[Found]], dict[str, dict[str, float]], dict[str, list[tuple[int, int]]]]:
+    """Return what each method finds in shards, the ms of each stage, and the chunks and shards."""
     found: dict[str, list[Found]] = {method: [] for method in methods}
     stages: dict[str, dict[str, list[float]]] = {m: defaultdict(list) for m in methods}
-    sizes: dict[str, list[int]] = {method: [] for method in methods}
+    sizes: dict[str, list[tuple[int, int]]] = {method: [] for method in methods}
     retrievers = {method: build_method(method, {}) for method in methods}
     for question in questions:
         run = start_question_run()
         models = bind_models(shards.models, run)
         for method, retriever in retrievers.items():
             gathered = shards.gathered(question.text, models=models, retrievers=[retriever])
-            sizes[method].append(gathered.n_chunks)
+            sizes[method].append((gathered.n_chunks, len(gathered.searched)))
             for stage, seconds in gathered.seconds.items():
                 stages[method][stage].append(1_000 * seconds)
             snapshot = gathered.snapshot

@@ -54,6 +54,10 @@ class Askable:
     def snapshot_for(self, question: Question, method: Method, models: Models) -> Snapshot:
         """Return the snapshot to search for a question."""
 
+    def note_missing(self, evidence: Evidence, snapshot: Snapshot) -> Evidence:  # noqa: ARG002 -- of shards
+        """Return the evidence, with a note where shards are missing from the snapshot."""
+        return evidence
+
     @abstractmethod
     def list_snapshots(self) -> Sequence[Snapshot]:
         """Return snapshots of the newest generation: one of an index, one per shard of shards."""

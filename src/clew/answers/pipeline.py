@@ -124,6 +124,7 @@ def retrieve_evidence(
             method, n_quotable = widen(name, question.parameters, method, snapshot, context_tokens)
         evidence = run_method(text, method, snapshot, models, meter)
         n_quotable = None if evidence.whole else n_quotable
+    evidence = source.note_missing(evidence, snapshot)
     evidence = replace(
         evidence,
         where="" if where is None else str(where),

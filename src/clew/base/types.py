@@ -628,6 +628,8 @@ class Evidence(Shown):
     notes: tuple[str, ...] = ()  # what went another way than asked, such as a fallback
     support: float | None = None  # how probably the hits answer the query; None: not known
     whole: bool = False  # the query is about all documents, and themes answer it
+    partial: bool = False  # some shards did not reply
+    missing: tuple[str, ...] = ()  # the names of these
     prompt: str = "short_answer"  # by which an LLM is asked for a short answer
     usage: Usage = field(default_factory=Usage)
 

@@ -1,6 +1,7 @@
 """An index in shards, served as one: asked through every door, and refused for the rest."""
 
 import json
+import shutil
 from functools import partial
 
 import pytest
@@ -52,6 +53,23 @@ def test_it_is_asked_as_one(place, client):
     assert client.post(f"{AT}/ask", json={"question": QUESTION}).json()["text"] == answer.text
     stream = client.post(f"{AT}/ask", json={"question": QUESTION, "stream": True})
     assert [each["text"] for each in replies(stream) if "citations" in each] == [answer.text]
+
+
+def test_a_shard_that_is_gone_is_missing_at_every_door(place, tmp_path):
+    """Its name is told and its place is not, to people, programs and agents."""
+    parts = shutil.copytree(place / "parts", tmp_path / "parts")
+    shutil.rmtree(parts / "shard-0001")
+    home = Home(ServerSettings(home=tmp_path / "home", indexes={"small": parts}, jobs=0))
+    with home.client(opener) as client:
+        told = client.post(f"{AT}/search", json={"query": QUESTION}).json()
+        answer = client.post(f"{AT}/ask", json={"question": QUESTION}).json()
+        chat = {"model": "small", "messages": [{"role": "user", "content": QUESTION}]}
+        reply = client.post("/v1/chat/completions", json=chat).text
+    for evidence in (told, answer["evidence"]):
+        assert (evidence["partial"], evidence["missing"]) == (True, ["shard-0001"])
+        assert evidence["notes"][-1] == "partial: 1 shard of 3 did not reply (shard-0001)"
+    assert "1 shard of 3 did not reply" in reply
+    assert str(parts) not in reply
 
 
 def test_it_is_listed_and_its_documents_are_shown(client):

@@ -56,7 +56,7 @@ def served(homes):
 def both(place, served):
     """The shards behind servers, of which everything is gathered, and the whole."""
     with (
-        open_shards(served, models=MODELS, size=ALL_OF_IT) as there,
+        open_shards(served, models=MODELS, size=ALL_OF_IT, deadline_s=120) as there,
         clew.open(place / "whole", models=MODELS) as whole,
     ):
         yield there, whole
@@ -96,7 +96,7 @@ def test_only_an_admin_who_sees_all_may_ask_a_shard(place):
     headers.append(home.key("bound", where="title = 'Comet'"))
     admin, *others = (each["Authorization"].removeprefix("Bearer ") for each in headers)
     with home.serving() as at:
-        opened = partial(open_shards, [f"{at}/api/v1/indexes/a"], models=MODELS)
+        opened = partial(open_shards, [f"{at}/api/v1/indexes/a"], models=MODELS, deadline_s=120)
         for key in (*others, ""):
             with opened(key=key) as shards, pytest.raises(errors.StoreError, match="scope 'admin'"):
                 shards.search("Who built the Comet?")
@@ -106,7 +106,7 @@ def test_only_an_admin_who_sees_all_may_ask_a_shard(place):
 
 def test_a_server_that_is_gone_is_named(place, homes):
     with homes[0].serving() as at:
-        shards = open_shards([f"{at}/api/v1/indexes/a"], models=MODELS)
+        shards = open_shards([f"{at}/api/v1/indexes/a"], models=MODELS, deadline_s=120)
         assert shards.search(QUESTIONS[0]).hits
     with (
         shards,
@@ -132,7 +132,7 @@ def test_an_address_that_names_no_index_is_refused(address):
         b"",
         b"{}",
         wire.pack({"a": 1}),
-        wire.pack(Take(generation=0, where="", chunks=np.zeros(1, dtype=np.int64))),
+        wire.pack(Take(state="", where="", chunks=np.zeros(1, dtype=np.int64))),
         wire.pack(Describe()).replace(b"Describe", b"Exchange"),
         wire.pack(np.zeros(2)).replace(b"<f8", b"|O8"),
         wire.pack(np.zeros(2)).replace(b"[2]", b"[9]"),

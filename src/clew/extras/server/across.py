@@ -111,6 +111,8 @@ def ask_indexes(seat: Access, question: Question, listeners: Listeners = NO_LIST
         where=evidence.where,
         hits=tuple(map(_name_by_index, hits)),
         notes=tuple(dict.fromkeys(note for each in of_each for note in each.notes)),
+        partial=any(each.partial for each in of_each),
+        missing=tuple(name for each in of_each for name in each.missing),
         prompt=evidence.prompt,
         support=max((s for each in of_each if (s := each.support) is not None), default=None),
         usage=reduce(add, (each.usage for each in of_each)),

@@ -144,6 +144,8 @@ class Totals:
     mentioned: NDArray[np.int64]  # (n_entities,) how many chunks have it in their text
     titled: NDArray[np.int64]  # (n_entities,) how many chunks stand under it
     either: NDArray[np.int64]  # (n_entities,) how many do one or the other
+    missing: tuple[str, ...] = ()  # the names of shards that did not reply
+    reached: float = 1.0  # the share of the others
 
 
 class SnapshotBase(Protocol):

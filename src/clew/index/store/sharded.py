@@ -2,10 +2,9 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
-from clew.errors import InputError, StoreError
+from clew.errors import InputError
 
 SHARDS = "shards.json"
 _FORM = 'it has to be like {"shards": ["shard-0000", "shard-0001"]}'
@@ -14,16 +13,6 @@ _FORM = 'it has to be like {"shards": ["shard-0000", "shard-0001"]}'
 def is_home(folder: Path) -> bool:
     """Check whether a folder is that of a sharded index."""
     return (folder / SHARDS).is_file()
-
-
-def write_places(home: Path, places: Sequence[str]) -> None:
-    """Write the list of shards to a folder. Raises StoreError."""
-    own = home / f"{SHARDS}.tmp"
-    try:
-        own.write_text(json.dumps({"shards": list(places)}, indent=1) + "\n", encoding="utf-8")
-        own.replace(home / SHARDS)
-    except OSError as error:
-        raise StoreError(f"{home} cannot be written ({error.strerror}): name another") from error
 
 
 def read_places(home: Path) -> list[str]:

@@ -1,6 +1,7 @@
 """An index in shards on the command line: made, filled, asked, listed and cut out of another."""
 
 import json
+import shutil
 
 import pytest
 
@@ -48,6 +49,24 @@ def test_an_index_is_cut_and_written_to(clew, own_index, articles):
     none = clew("index", articles / "fram.md", "--into", "none", "--part", "6/7", obj=None)
     assert none.exit_code == 0
     assert "none: 0 documents, 0 chunks" in none.stdout
+
+
+def test_a_shard_that_is_gone_is_missing_from_an_answer(clew, parts, tmp_path):
+    """The reader is told, and so is a program; who wants no partial answer gets an error."""
+    home = shutil.copytree(parts, tmp_path / "parts")
+    shutil.rmtree(home / "shard-0001")
+    asked = ("search", "ships", "--index", home)
+    found = clew(*asked, obj=None)
+    assert found.exit_code == 0
+    assert "Note: partial: 1 shard of 3 did not reply (shard-0001)" in found.stdout
+    told = json.loads(clew(*asked, "--json", obj=None).stdout)
+    assert (told["partial"], told["missing"]) == (True, ["shard-0001"])
+    listing = json.loads((home / "shards.json").read_text(encoding="utf-8"))
+    (home / "shards.json").write_text(json.dumps({**listing, "strict": True}), encoding="utf-8")
+    strict = clew(*asked, obj=None)
+    assert strict.exit_code == 1
+    assert "there is no index in the shard" in strict.stderr
+    assert len(strict.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

@@ -41,11 +41,11 @@ def main():
         split(place / "whole", place / "parts", 2)
         with (
             open_shards(place / "parts") as here,
-            open_shards(place / "parts", cluster=f"ray:{cluster.address}") as there,
+            open_shards(place / "parts", cluster=f"ray:{cluster.address}", deadline_s=600) as there,
         ):
             for name in ("walk", "agrag", "kill"):
                 if name == "kill":
-                    ray.kill(there._shards[0]._actor, no_restart=False)  # noqa: SLF001
+                    ray.kill(there._shards[0].copies[0]._actor, no_restart=False)  # noqa: SLF001
                 name = "walk" if name == "kill" else name  # noqa: PLW2901
                 both = [told(each.search(QUESTIONS[0], method=name)) for each in (here, there)]
                 print("same" if both[0] == both[1] else "other")  # noqa: T201 -- the test reads it

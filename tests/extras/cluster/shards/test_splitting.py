@@ -12,7 +12,7 @@ from clew import testing
 from clew.api import open_index
 from clew.base.runtime import sqlite
 from clew.errors import InputError
-from clew.shards import split
+from clew.shards import Neighbourhood, open_shards, split
 from clew.testing import small_documents
 from tests.index.build import scratch
 from tests.index.store.deadly import killed_at_file
@@ -127,15 +127,34 @@ def test_a_folder_that_is_not_empty_stays(whole, place, what):
 
 
 def test_the_vocabulary_is_in_every_shard(whole, place):
-    """Aliases, names, types, what stays apart and what a list says, as in the index."""
+    """Aliases, names, types, what stays apart and what a list says, as in the index, and joined."""
     (place / "list.csv").write_text(
         "name,aliases,type,apart\nMira Toll,M. Toll,person,\nVerle,,place,yes\n", encoding="utf-8"
     )
     with opened(whole) as index:
         index.take_vocabulary(place / "list.csv")
         index.merge("Bo Dahl", "Ola Eriksen")
+        index.edit("Bakken", rename="Old Bakken", type="farm")
+        index.edit("Norrvik", apart=True)
         said = dict(index.vocabulary())
-    assert {entry.type for entry in said.values()} >= {"person"}
+        shown = names_of(index.snapshot())
+    assert {entry.type for entry in said.values()} >= {"person", "farm"}
+    assert "Old Bakken" in shown
     for shard in split(whole, place / "shards", 2):
         with opened(shard) as index:
             assert dict(index.vocabulary()) == said
+    whole_of_it = Neighbourhood(chunks=1_000, units=1_000, triples=1_000)
+    with open_shards(
+        place / "shards", models=testing.models(Counting()), size=whole_of_it
+    ) as shards:
+        snapshot = shards.gathered(QUESTION).snapshot
+        assert dict(snapshot.vocabulary) == said
+        assert {*names_of(snapshot)} == {*shown}
+
+
+def names_of(snapshot):
+    """Return the names of entities as they are shown."""
+    layer = snapshot.layer("entity")
+    return dict(
+        zip(layer.ids(range(len(layer))), layer.texts(range(len(layer))), strict=True)
+    ).values()

@@ -1,17 +1,17 @@
 """The requests to a shard and its replies, made of arrays and strings.
 
-A row is one of the shard's own, of the generation that both name. An entity or term that several
-shards may have is named by 64 bits of a hash of its key.
+A row is one of the shard's own, in the state that both name. An entity or term that several shards
+may have is named by 64 bits of a hash of its key.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clew import Snapshot, steps
-from clew.base.types import Scalar
+from clew.base.types import Scalar, VocabularyEntry
 from clew.extras.cluster.shards.salient_merging import SalientTerms
 from clew.index.snapshot.batch import Batch
 
@@ -25,8 +25,9 @@ class ShardDescription:
     """The description of a shard: the reply to `Describe`."""
 
     generation: int
+    state: str  # a digest of what it has: the same of all copies that may reply to one question
     recipe: Mapping[str, Scalar]
-    aliases: Mapping[str, str]
+    vocabulary: Mapping[str, VocabularyEntry]
     n_documents: int
     of_graphs: bool  # it has chunks of an imported graph
 
@@ -61,7 +62,6 @@ def count_entities(snapshot: Snapshot) -> NDArray[np.int64]:
 class Counts:
     """The counts of a shard's chunks, entities and terms."""
 
-    generation: int
     n_chunks: int
     n_words: float  # of all chunks
     entities: Counted
@@ -73,7 +73,7 @@ class Counts:
 class Count:
     """Ask for the counts of a shard, restricted to documents that match a filter."""
 
-    generation: int
+    state: str
     where: str = ""
 
 
@@ -81,7 +81,7 @@ class Count:
 class SharedQuestion:
     """A question as sent to shards, with global counts of its terms."""
 
-    generation: int
+    state: str
     where: str
     vector: NDArray[np.float32]  # (d,)
     terms: Sequence[str]  # distinct
@@ -143,7 +143,7 @@ class Nearest:
 class Alike:
     """Ask for the entities whose names are most similar to names that no shard has exactly."""
 
-    generation: int
+    state: str
     where: str
     names: NDArray[np.float32]  # (n, d)
     most: int  # entities of each
@@ -190,7 +190,7 @@ class Tell:
 class Take:
     """Ask for all rows of some chunks."""
 
-    generation: int
+    state: str
     where: str
     chunks: Rows
     salient: bool = False  # with their salient terms, which a method needs
@@ -208,7 +208,6 @@ class Taken:
 
 Request = Describe | Count | Near | Alike | Around | Towards | Tell | Take
 Reply = ShardDescription | Counts | Nearest | Seeds | FoundAround | ToldChunks | Taken
-Receive = Callable[[], Reply]  # waits for a reply; raises ClewError, as `shard.reply_to_request`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,3 +222,4 @@ class Neighbourhood:
     rounds: int = 2  # in which the chunks of entities are fetched
     around: int = 150  # chunks that are fetched in each
     most: int = 40  # chunks of one entity
+    shards: float = 0.2  # the share of shards that are searched: those most likely to matter

@@ -1,5 +1,6 @@
 """Gather the neighbourhood of a question from all shards into one snapshot."""
 
+import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,12 +14,12 @@ from numpy.typing import NDArray
 
 from clew import Snapshot, steps
 from clew.algo.topk import DECIMALS, positive_top_k, top_k
-from clew.base.types import Scalar
 from clew.extras.cluster.shards import exchange
 from clew.extras.cluster.shards.exchange import Hashes, Reply, Request, Seeds
 from clew.extras.cluster.shards.joined import join_shards
 from clew.extras.cluster.shards.pool import FAR, ChunkPool
-from clew.extras.cluster.shards.whole import CorpusTotals
+from clew.extras.cluster.shards.routing import OF_ENTITIES, OF_TERMS, share_keys
+from clew.extras.cluster.shards.whole import CombinedShards
 from clew.index.layers.numbers import hash_texts
 from clew.index.snapshot.layers import UnitsSought
 from clew.models import Models
@@ -26,25 +27,13 @@ from clew.text.analyze import terms
 from clew.text.keys import name_key
 
 Seeker = Callable[[str, Snapshot, Models], UnitsSought]
-# Asks shards, by their numbers, all at once; the replies come in the order of the requests.
-AskShards = Callable[[Sequence[tuple[int, Request]]], list[Reply]]
+# Asks shards by their numbers, all at once.
+AskShards = Callable[[Mapping[int, Request]], Mapping[int, Reply]]
 R = TypeVar("R")
 Places = NDArray[np.int64]  # of chunks: the place of their shard and their row in one number
 
 _ALIKE, _FACT = 0.3, 0.3  # weight of an entity like a name, and of an end of a near fact
-
-
-@dataclass(frozen=True, slots=True)
-class CombinedShards:
-    """The shards as one index, each at a fixed generation."""
-
-    shards: Sequence[int]  # the numbers of those that have chunks
-    generations: Sequence[int]  # of these
-    whole: CorpusTotals
-    recipe: Mapping[str, Scalar]
-    aliases: Mapping[str, str]
-    where: str = ""
-    exact: bool = False  # every shard compares the question with all that it has
+_LEAST_SHARDS = 6  # of so few all are searched
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +43,8 @@ class Gathered:
     snapshot: Snapshot
     seconds: Mapping[str, float] = field(default_factory=dict)  # of each stage
     n_chunks: int = 0
+    searched: Sequence[int] = ()  # the numbers of shards that were searched for the question
+    asked: frozenset[int] = frozenset()  # of those, and of others in which names were looked up
 
 
 def gather_snapshot(
@@ -88,7 +79,9 @@ def gather_snapshot(
     if len(more):
         places = np.concatenate([places, more])
         snapshot = gathering.take_snapshot(places, salient=salient)
-    return Gathered(snapshot, dict(gathering.seconds), len(places))
+    searched = [together.shards[i] for i in gathering.searched]
+    asked = frozenset(gathering.asked)
+    return Gathered(snapshot, dict(gathering.seconds), len(places), searched, asked)
 
 
 @dataclass
@@ -101,6 +94,7 @@ class _Gathering:
     ask: AskShards
     size: exchange.Neighbourhood
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    asked: set[int] = field(default_factory=set)  # the numbers of shards
 
     def __post_init__(self) -> None:
         self._n = len(self.together.shards)
@@ -116,23 +110,37 @@ class _Gathering:
         yield
         self.seconds[stage] += time.perf_counter() - began
 
+    def _choose_shards(self, keys: Sequence[str]) -> list[int]:
+        """Return the shards that have most of the words and names of the question."""
+        one, scores = self.together, np.zeros(self._n)
+        most = max(_LEAST_SHARDS, math.ceil(self.size.shards * self._n))
+        if not one.exact and most < self._n:
+            names = [one.aliases.get(key, key) for key in keys]
+            keyed = (one.terms, self._words, OF_TERMS), (one.entities, names, OF_ENTITIES)
+            for sketches, own, weights in keyed:
+                shares, totals = share_keys(sketches, hash_texts(own), weights)
+                scores += shares @ np.log1p(one.whole.n_chunks / np.maximum(totals, 1))
+        return sorted(positive_top_k(scores, most).tolist()) or list(range(self._n))
+
     def find_near(self) -> tuple[Places, dict[int, float]]:
         """Return the chunks nearest to the question, and the initial weights of entities."""
         size, spans = self.size, steps.name_spans(self.question)
         keys = list(dict.fromkeys(spans.values()))
+        self.searched = self._choose_shards(keys)
+        n = len(self.searched)
         requests = {
             shard: exchange.Near(
                 asked=self._shared_question(shard),
-                chunks=shard_share(size.chunks, self._n),
-                units=shard_share(size.units, self._n),
-                triples=shard_share(size.triples, self._n),
+                chunks=shard_share(size.chunks, n),
+                units=shard_share(size.units, n),
+                triples=shard_share(size.triples, n),
                 keys=keys,
             )
-            for shard in range(self._n)
+            for shard in self.searched
         }
-        nearest = list(self._ask_some("near", requests, exchange.Nearest).values())
+        nearest = self._ask_some("near", requests, exchange.Nearest)
         hashes: dict[str, int] = {}
-        for each in nearest:
+        for each in nearest.values():
             for hash_, key in zip(each.named.tolist(), each.named_keys.tolist(), strict=True):
                 hashes[keys[key]] = hash_
         linked = [span for span, key in spans.items() if key in hashes]
@@ -147,26 +155,27 @@ class _Gathering:
         return places, seeds
 
     def _choose_nearest(
-        self, nearest: Sequence[exchange.Nearest], seeds: dict[int, float]
+        self, nearest: Mapping[int, exchange.Nearest], seeds: dict[int, float]
     ) -> Places:
         """Return the nearest chunks over all shards, and add the seeds that they lead to."""
         size = self.size
-        places = _join_places(enumerate(each.rows for each in nearest))
-        dense = np.concatenate([each.dense for each in nearest])
-        lexical = np.concatenate([each.lexical for each in nearest])
+        replies = list(nearest.values())
+        places = _join_places((i, each.rows) for i, each in nearest.items())
+        dense = np.concatenate([each.dense for each in replies])
+        lexical = np.concatenate([each.lexical for each in replies])
         sets = [
             places[top_k(dense, size.chunks)],
             places[positive_top_k(lexical, size.chunks)],
             places[top_k(-dense, 1)],
         ]
         kinds = (
-            ([(e.units, e.unit_chunks) for e in nearest], size.units, 3, 1.0),
-            ([(e.triples, e.triple_chunks) for e in nearest], size.triples, 5, _FACT),
+            ([(e.units, e.unit_chunks) for e in replies], size.units, 3, 1.0),
+            ([(e.triples, e.triple_chunks) for e in replies], size.triples, 5, _FACT),
         )
         for parts, most, leading, weight in kinds:
             scores, entities = _join_seeds([part for part, _ in parts])
             best = top_k(scores, most)
-            sets.append(_join_places(enumerate(chunks for _, chunks in parts))[best])
+            sets.append(_join_places(zip(nearest, (rows for _, rows in parts), strict=True))[best])
             for i in best[:leading].tolist():
                 for entity in entities[i] if scores[i] > 0 else ():
                     seeds[entity] = seeds.get(entity, 0.0) + weight * float(scores[i])
@@ -182,8 +191,9 @@ class _Gathering:
         vectors = self.models.embedder.embed(names, kind="document")
         most, together = shard_share(self.size.alike, self._n), self.together
         requests = {
-            i: exchange.Alike(generation=generation, where=together.where, names=vectors, most=most)
-            for i, generation in enumerate(together.generations)
+            i: exchange.Alike(state=state, where=together.where, names=vectors, most=most)
+            for i, state in enumerate(together.states)
+            if i in self.searched
         }
         scores, entities = _join_seeds(self._ask_some("alike", requests, Seeds).values())
         best = top_k(scores, self.size.alike * len(names)).tolist()
@@ -220,11 +230,13 @@ class _Gathering:
         return np.setdiff1d(self._find_entity_chunks(pool.entities[order], size.most), places)
 
     def _find_entity_chunks(self, wanted: Hashes, n: int) -> Places:
-        """Return the `n` best chunks of each entity over all shards."""
+        """Return the `n` best chunks of each entity over all shards that have it."""
+        shares, _ = share_keys(self.together.entities, wanted, OF_ENTITIES)
         most = shard_share(n, self._n)
         requests = {
             i: exchange.Around(asked=self._shared_question(i), entities=wanted, most=most)
             for i in range(self._n)
+            if shares[i].any()
         }
         return self._find_best("around", requests, len(wanted), n)
 
@@ -251,6 +263,8 @@ class _Gathering:
         self, stage: str, requests: Mapping[int, Request], n_owners: int, n: int
     ) -> Places:
         """Return the `n` best chunks of each owner over all shards."""
+        if not requests:
+            return np.zeros(0, dtype=np.int64)
         replies = self._ask_some(stage, requests, exchange.FoundAround)
         with self.measure("pool"):
             places = _join_places((i, each.rows) for i, each in replies.items())
@@ -265,19 +279,17 @@ class _Gathering:
         """Return a snapshot of some chunks."""
         one = self.together
         requests = {
-            i: exchange.Take(
-                generation=one.generations[i], where=one.where, chunks=rows, salient=salient
-            )
+            i: exchange.Take(state=one.states[i], where=one.where, chunks=rows, salient=salient)
             for i, rows in _group_by_shard(places)
         }
         taken = list(self._ask_some("take", requests, exchange.Taken).values())
         with self.measure("join"):
-            return join_shards(taken, one.whole, one.recipe, one.aliases, one.where)
+            return join_shards(taken, one)
 
     def _shared_question(self, shard: int) -> exchange.SharedQuestion:
         whole = self.together.whole
         return exchange.SharedQuestion(
-            generation=self.together.generations[shard],
+            state=self.together.states[shard],
             where=self.together.where,
             vector=self._vector,
             terms=self._words,
@@ -290,9 +302,10 @@ class _Gathering:
     def _ask_some(self, stage: str, requests: Mapping[int, Request], kind: type[R]) -> dict[int, R]:
         """Return the replies of some shards in the order of their numbers."""
         with self.measure(stage):
-            pairs = [(self.together.shards[i], each) for i, each in requests.items()]
-            replies = zip(requests, self.ask(pairs), strict=True)
-        return {i: reply for i, reply in replies if isinstance(reply, kind)}
+            numbers = {self.together.shards[i]: i for i in requests}
+            self.asked.update(numbers)
+            replies = self.ask({number: requests[i] for number, i in numbers.items()})
+        return {numbers[n]: each for n, each in replies.items() if isinstance(each, kind)}
 
 
 def _join_places(rows: Iterable[tuple[int, NDArray[np.int64]]]) -> Places:

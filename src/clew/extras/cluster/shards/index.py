@@ -1,14 +1,13 @@
 """Several indexes as one: methods run on the neighbourhood gathered for each question."""
 
+import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from clew import Added, Index, Settings, Snapshot
 from clew import methods as retrieval
@@ -17,27 +16,22 @@ from clew.answers.askable import Askable
 from clew.answers.question import Question
 from clew.api import checked
 from clew.base.options import with_options
-from clew.base.runtime.cached_values import Once
+from clew.base.runtime import arguments
 from clew.base.runtime.closing import Closing
 from clew.base.runtime.threads import awaitable
-from clew.base.types import Scalar
-from clew.errors import InputError, RecipeMismatch, StoreError
+from clew.base.types import Evidence, Scalar
+from clew.errors import InputError, StoreError
 from clew.extras.cluster.postgres.address import cache_root
 from clew.extras.cluster.shards import writing
-from clew.extras.cluster.shards.exchange import (
-    Count,
-    Counts,
-    Describe,
-    Neighbourhood,
-    ShardDescription,
-)
-from clew.extras.cluster.shards.gather import CombinedShards, Gathered, gather_snapshot
-from clew.extras.cluster.shards.links import LocalShard, ProcessShard, Shard, ask_all
+from clew.extras.cluster.shards.asking import DEADLINE_S, Inquiry, Shard, ShardCopy, ShardLost
+from clew.extras.cluster.shards.exchange import Neighbourhood, ShardDescription
+from clew.extras.cluster.shards.gather import Gathered, gather_snapshot
+from clew.extras.cluster.shards.known import KnownShards
+from clew.extras.cluster.shards.links import LocalShard, ProcessShard
 from clew.extras.cluster.shards.shard import GenerationChanged
-from clew.extras.cluster.shards.whole import CorpusTotals
 from clew.extras.cluster.shards.writing import Place
 from clew.extras.cluster.workers import parse_workers
-from clew.filters import Filter, match, parse, to_filter
+from clew.filters import Filter, to_filter
 from clew.index import recipe as recipes
 from clew.index.layers.statistical import STATISTICAL
 from clew.index.options import AddOptions
@@ -47,10 +41,17 @@ from clew.models import Models, Price, loading
 from clew.models.bound import bind_models
 from clew.models.run import start_question_run
 from clew.readers.sources import Source
+from clew.text.quantities import format_count
 
 _TRIES = 5  # of a question while shards are written to
-_TOO_FAST = "the shards changed while they were asked: ask again"
-_CACHED_FILTERS = 8  # filters whose numbers stay in memory
+# What may stand beside the names in `shards.json`: the default, and what it may be.
+_OPTIONS: Mapping[str, tuple[Any, arguments.Kind]] = {
+    "cluster": ("", arguments.TEXT),
+    "copies": (1, arguments.whole_numbers(1, 100)),
+    "deadline_s": (DEADLINE_S, arguments.number(0.001)),
+    "strict": (False, arguments.TRUTH),
+}
+T = TypeVar("T")
 
 
 class Shards(Askable, Closing):
@@ -69,6 +70,8 @@ class Shards(Askable, Closing):
         *,
         places: Sequence[Place] = (),
         size: Neighbourhood | None = None,
+        deadline_s: float = DEADLINE_S,
+        strict: bool = False,
         **how: Any,  # noqa: ANN401 -- of `clew.open`
     ) -> None:
         self.size = size or Neighbourhood()
@@ -77,12 +80,12 @@ class Shards(Askable, Closing):
         self._places = places
         self._how = how
         self._models: Models | None = None
-        self._described: tuple[ShardDescription, ...] = ()
-        self._together: Once[str] = Once(_CACHED_FILTERS)
+        self._known = KnownShards(shards)
+        self._deadline_s, self._strict = deadline_s, strict
         self._lock = threading.RLock()
 
     def __len__(self) -> int:
-        return sum(each.n_documents for each in self._get_descriptions())
+        return sum(each.n_documents for each in self._describe().values())
 
     def __bool__(self) -> bool:
         """Return True, even if the shards have no documents."""
@@ -107,58 +110,20 @@ class Shards(Askable, Closing):
 
     # -- the shards -------------------------------------------------------------------------------
 
-    def _get_descriptions(self) -> tuple[ShardDescription, ...]:
+    def _describe(self) -> Mapping[int, ShardDescription]:
         """Return the descriptions of the shards as of the last request."""
-        with self._lock:
-            return self._described or self._describe_newest()
-
-    def _describe_newest(self) -> tuple[ShardDescription, ...]:
-        """Return the current descriptions of the shards; counts are renewed after a write."""
-        with self._lock:
-            requests = [(number, Describe()) for number in range(len(self._shards))]
-            replies = ask_all(self._shards, requests)
-            described = tuple(each for each in replies if isinstance(each, ShardDescription))
-            _check_alike(described, self._shards)
-            if described != self._described:
-                self._described, self._together = described, Once(_CACHED_FILTERS)
-            return described
-
-    def _combine(self, where: str) -> CombinedShards:
-        """Combine all shards into one index, restricted to documents that match a filter."""
-        return self._together.get(where, partial(self._count, where))
-
-    def _count(self, where: str) -> CombinedShards:
-        shards = self._get_descriptions()
-        aliases = {a: b for each in shards for a, b in each.aliases.items()}
-        requests = [Count(generation=each.generation, where=where) for each in shards]
-        replies = ask_all(self._shards, list(enumerate(requests)))
-        counts = [each for each in replies if isinstance(each, Counts)]
-        if where:
-            names = dict.fromkeys(chain.from_iterable(each.fields for each in counts))
-            match.check_fields(parse(where), list(names))
-        some = [number for number, each in enumerate(counts) if each.n_chunks]
-        if not some:
-            if where:
-                raise InputError(f"no document matches the filter {where!r:.200}: see 'clew list'")
-            raise InputError("these shards are empty: add documents first")
-        return CombinedShards(
-            shards=some,
-            generations=[shards[number].generation for number in some],
-            whole=CorpusTotals.from_counts(counts, aliases),
-            recipe=shards[0].recipe,
-            aliases=aliases,
-            where=where,
-        )
+        return self._run(self._known.describe)
 
     @property
     def recipe(self) -> Mapping[str, Scalar]:
         """The settings that all shards were built with."""
-        return self._get_descriptions()[0].recipe
+        return next(iter(self._describe().values())).recipe
 
     @property
     def generation(self) -> int:
         """The sum of the shards' newest generations, which grows with every write."""
-        return sum(each.generation for each in self._describe_newest())
+        self.refresh()
+        return sum(each.generation for each in self._describe().values())
 
     @checked
     def sizes(self, where: str | Filter | None = None) -> tuple[int, int]:
@@ -167,14 +132,32 @@ class Shards(Askable, Closing):
         Raises InputError for a filter, as `Index.snapshot`.
         """
         wanted = to_filter(where)
-        for _ in range(_TRIES):
-            with suppress(GenerationChanged), self._lock:
-                n_documents = sum(each.n_documents for each in self._describe_newest())
-                if not n_documents and wanted is None:
-                    return 0, 0
-                one = self._combine("" if wanted is None else str(wanted))
-                return n_documents, one.whole.n_chunks
-        raise StoreError(_TOO_FAST)
+
+        def count(inquiry: Inquiry) -> tuple[int, int]:
+            described = self._known.describe(inquiry).values()
+            n_documents = sum(each.n_documents for each in described)
+            if not n_documents and wanted is None:
+                return 0, 0
+            one = self._known.combine("" if wanted is None else str(wanted), inquiry)
+            return n_documents, one.whole.n_chunks
+
+        self.refresh()
+        return self._run(count)
+
+    def _run(self, ask: Callable[[Inquiry], T]) -> T:
+        """Ask shards, and again where one is lost or was written to meanwhile."""
+        with self._lock:
+            inquiry = Inquiry(self._shards, self._deadline_s, strict=self._strict)
+            changes = 0
+            while changes < _TRIES:
+                try:
+                    return ask(inquiry)
+                except ShardLost:
+                    continue
+                except GenerationChanged:
+                    self.refresh()
+                    changes += 1
+        raise StoreError("the shards changed while they were asked: ask again")
 
     def holding(self, document_id: str) -> Snapshot | None:
         """Return a snapshot of the shard with a document, None if no shard has it.
@@ -184,9 +167,9 @@ class Shards(Askable, Closing):
         elsewhere = ""
         with self._lock:
             for shard in self._shards:
-                if not isinstance(shard, LocalShard):
+                if not isinstance(link := shard.copies[0], LocalShard):
                     elsewhere = shard.name
-                elif (snapshot := shard.snapshot()).layer("document").rows([document_id]) != [-1]:
+                elif (snapshot := link.snapshot()).layer("document").rows([document_id]) != [-1]:
                     return snapshot
         if elsewhere:
             raise InputError(
@@ -201,17 +184,17 @@ class Shards(Askable, Closing):
         """
         snapshots = []
         for shard in self._shards:
-            if not isinstance(shard, LocalShard):
+            if not isinstance(link := shard.copies[0], LocalShard):
                 raise InputError(
                     f"the documents of the remote shard {shard.name} cannot be read here"
                 )
-            snapshots.append(shard.snapshot())
+            snapshots.append(link.snapshot())
         return snapshots
 
     def refresh(self) -> None:
         """Use the newest generation of every shard from the next question on."""
         with self._lock:
-            self._described, self._together = (), Once(_CACHED_FILTERS)
+            self._known.expire()
 
     @checked
     def gathered(
@@ -232,31 +215,27 @@ class Shards(Askable, Closing):
         """
         wanted = to_filter(where)
         models = models or bind_models(self.models, start_question_run())
-        with self._lock:
-            for _ in range(_TRIES):
-                with suppress(GenerationChanged):
-                    one = self._combine("" if wanted is None else str(wanted))
-                    one = replace(one, exact=exact)
-                    others = [n for n in range(len(self._shards)) if n not in one.shards]
-                    now = ask_all(self._shards, [(number, Describe()) for number in others])
-                    if now != [self._described[number] for number in others]:
-                        raise GenerationChanged("a shard was written to that was empty")
-                    ask = partial(ask_all, self._shards)
-                    facts = not retrievers or any("triple" in each.layers for each in retrievers)
-                    size = self.size if facts else replace(self.size, triples=0)
-                    salient = any(STATISTICAL in getattr(each, "needs", ()) for each in retrievers)
-                    seekers = [each.seeks for each in retrievers if hasattr(each, "seeks")]
-                    return gather_snapshot(
-                        question, models, one, ask, size, salient=salient, seekers=seekers
-                    )
-                self.refresh()
-        raise StoreError(_TOO_FAST)
+        facts = not retrievers or any("triple" in each.layers for each in retrievers)
+        size = self.size if facts else replace(self.size, triples=0)
+        salient = any(STATISTICAL in getattr(each, "needs", ()) for each in retrievers)
+        seekers = [each.seeks for each in retrievers if hasattr(each, "seeks")]
+
+        def gather(inquiry: Inquiry) -> Gathered:
+            one = self._known.combine("" if wanted is None else str(wanted), inquiry)
+            one = replace(one, exact=exact)
+            gathered = gather_snapshot(
+                question, models, one, inquiry.ask, size, salient=salient, seekers=seekers
+            )
+            self._known.check_current(gathered.asked, inquiry)
+            return gathered
+
+        return self._run(gather)
 
     # -- read -------------------------------------------------------------------------------------
 
     def choose_method(self, question: str) -> str:  # noqa: ARG002 -- one index has themes, too
         """Return the default method."""
-        has_graphs = any(each.of_graphs for each in self._get_descriptions())
+        has_graphs = any(each.of_graphs for each in self._describe().values())
         return "auto" if has_graphs else retrieval.DEFAULT
 
     def snapshot_for(self, question: Question, method: Method, models: Models) -> Snapshot:
@@ -269,6 +248,17 @@ class Shards(Askable, Closing):
             retrievers=[method],
             exact=question.exact,
         ).snapshot
+
+    def note_missing(self, evidence: Evidence, snapshot: Snapshot) -> Evidence:
+        """Return evidence that names the lost shards; its support is lowered by their share."""
+        totals = snapshot.totals
+        if totals is None or not totals.missing:
+            return evidence
+        what = format_count(len(totals.missing), "shard")
+        note = f"partial: {what} of {len(self._shards)} did not reply ({', '.join(totals.missing)})"
+        support = None if evidence.support is None else evidence.support * totals.reached
+        notes, missing = (*evidence.notes, note), totals.missing
+        return replace(evidence, partial=True, missing=missing, notes=notes, support=support)
 
     # -- write ------------------------------------------------------------------------------------
 
@@ -327,18 +317,6 @@ class Shards(Askable, Closing):
     aremove = awaitable(remove)
 
 
-def _check_alike(descriptions: Sequence[ShardDescription], shards: Sequence[Shard]) -> None:
-    """Raise RecipeMismatch for a shard built with other settings than the first one."""
-    for shard, each in zip(shards, descriptions, strict=True):
-        for name in sorted({*each.recipe, *descriptions[0].recipe}):
-            own, first = each.recipe.get(name), descriptions[0].recipe.get(name)
-            if own != first:
-                raise RecipeMismatch(
-                    f"the shard {shard.name} was built with {name} {own!r}, and"
-                    f" {shards[0].name} with {first!r}: index one of them again"
-                )
-
-
 def open_any(folder: str | Path, **how: Any) -> Index | Shards:  # noqa: ANN401 -- of `clew.open`
     """Open the index in a folder, or all shards of a shard folder. Raises InputError."""
     return (open_shards if sharded.is_home(Path(folder)) else open_index)(folder, **how)
@@ -353,17 +331,23 @@ def open_shards(  # noqa: PLR0913 -- one argument for each option
     settings: Settings | None = None,
     prices: Mapping[str, Price] | None = None,
     processes: bool = False,
-    cluster: str = "",
+    cluster: str | None = None,
+    copies: int | None = None,
     key: str | None = None,
     size: Neighbourhood | None = None,
+    deadline_s: float | None = None,
+    strict: bool | None = None,
 ) -> Shards:
     """Open several indexes to be queried as one.
 
         clew.shards.open_shards(["a.clew", "b.clew"]).ask("Who built the Fram?")
 
+    The defaults of `cluster`, `copies`, `deadline_s` and `strict` may stand in `shards.json`.
+
     Args:
         folders: Those of the shards, or the one that `create` or `split` made. An address of an
-            index of a server, "https://HOST/api/v1/indexes/NAME", is asked there.
+            index of a server, "https://HOST/api/v1/indexes/NAME", is asked there; several of them
+            with commas between are copies of one shard.
         models: As of `clew.open`, for the process that asks.
         specs: As of `clew.open`; a shard loads an embedder only where a method needs statistical
             entities.
@@ -371,28 +355,42 @@ def open_shards(  # noqa: PLR0913 -- one argument for each option
         prices: As of `clew.open`.
         processes: Let each shard live in a process of its own.
         cluster: The address of a Ray cluster, "ray:HOST:PORT", where each shard is an actor.
+        copies: How many actors of each shard there are.
         key: For servers, of the scope "admin"; by default that of $CLEW_KEY.
         size: How much a question gathers.
+        deadline_s: How long a question waits for shards of other processes in all, 10 s by
+            default. What did not reply by then is missing from a partial answer.
+        strict: Raise StoreError where a shard does not reply, instead of a partial answer.
 
     Raises InputError without any shard, MissingExtra where a package that is needed is not
     installed, and ModelError where the cluster cannot be reached.
     """
     home, places = _paid_places(folders)
+    given = {"cluster": cluster, "copies": copies, "deadline_s": deadline_s, "strict": strict}
+    listed = home if isinstance(folders, str | Path) else None
+    cluster, copies, deadline_s, strict = _read_options(listed, given).values()
     own = [place for place in places if isinstance(place, Path)]
-    links: Iterator[Shard]
+    links: Iterator[Sequence[ShardCopy]]
     if cluster:
         from clew.extras.cluster.shards.ray import start_ray_shards
 
-        links = iter(start_ray_shards(str(parse_workers(cluster)), own))
+        links = iter(start_ray_shards(str(parse_workers(cluster)), own, copies, deadline_s))
     elif processes:
-        links = map(ProcessShard, own)
+        links = ([ProcessShard(place)] for place in own)
     else:
-        links = (LocalShard(open_index(place, models=models)) for place in own)
+        links = ([LocalShard(open_index(place, models=models))] for place in own)
     return Shards(
-        [next(links) if isinstance(place, Path) else _open_served(place, key) for place in places],
+        [
+            Shard(next(links), label, is_here=not (cluster or processes))
+            if isinstance(place, Path)
+            else Shard(_open_served(place, key, deadline_s), label)
+            for place, label in zip(places, _label_places(places), strict=True)
+        ],
         home,
         places=places,
         size=size,
+        deadline_s=deadline_s,
+        strict=strict,
         models=models,
         specs=specs,
         settings=settings,
@@ -400,10 +398,25 @@ def open_shards(  # noqa: PLR0913 -- one argument for each option
     )
 
 
-def _open_served(address: str, key: str | None) -> Shard:
+def _open_served(addresses: str, key: str | None, timeout_s: float) -> list[ShardCopy]:
     from clew.extras.cluster.shards.served import ServedShard
 
-    return ServedShard(address, key)
+    return [ServedShard(address, key, timeout_s) for address in addresses.split(",")]
+
+
+def _read_options(home: Path | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the given options, else those of a folder of shards. Raises InputError."""
+    listed = json.loads((home / sharded.SHARDS).read_text(encoding="utf-8")) if home else {}
+    some = {name: each for name, each in given.items() if each is not None}
+    values = {name: each for name, each in {**listed, **some}.items() if name in _OPTIONS}
+    arguments.check_arguments(values, {name: kind for name, (_, kind) in _OPTIONS.items()})
+    return {name: default for name, (default, _) in _OPTIONS.items()} | values
+
+
+def _label_places(places: Sequence[Place]) -> list[str]:
+    """Return a name of each shard that does not tell where it is: the last part of its path."""
+    names = [Path(str(each).partition(",")[0].partition("?")[0]).name for each in places]
+    return [name if names.count(name) == 1 else f"{n}: {name}" for n, name in enumerate(names)]
 
 
 def _paid_places(folders: str | Path | Sequence[str | Path]) -> tuple[Path, list[Place]]:

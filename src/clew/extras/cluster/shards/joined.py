@@ -15,7 +15,7 @@ from clew.base.types import Document, Scalar, VocabularyEntry
 from clew.errors import StoreError
 from clew.extras.cluster.shards.exchange import Taken, count_entities
 from clew.extras.cluster.shards.salient_merging import SalientTerms, combine_salient_terms
-from clew.extras.cluster.shards.whole import CorpusTotals
+from clew.extras.cluster.shards.whole import CombinedShards
 from clew.filters import match, parse
 from clew.index.generation.assemble import assemble
 from clew.index.generation.assembly import Assembly, IndexCounts
@@ -33,7 +33,7 @@ class _View:
     segments: Sequence[Mapping[str, NDArray[Any]]]
     stored: Sequence[Document]
     names: Mapping[str, Mapping[str, int]]  # the row of each entity and term
-    targets: Mapping[str, str]
+    together: CombinedShards
     generation: int = 0
 
     def live_documents(self) -> Sequence[tuple[str, int]]:
@@ -55,36 +55,29 @@ class _View:
         return len(self.stored if table == "document" else self.names[table])
 
     def aliases(self) -> Mapping[str, str]:
-        return self.targets
+        return self.together.aliases
 
     def vocabulary(self) -> Mapping[str, VocabularyEntry]:
-        return {}
+        return self.together.vocabulary
 
     def close(self) -> None:
         pass
 
 
-def join_shards(
-    taken: Sequence[Taken],
-    whole: CorpusTotals,
-    recipe: Mapping[str, Scalar],
-    aliases: Mapping[str, str],
-    where: str = "",
-) -> Snapshot:
+def join_shards(taken: Sequence[Taken], together: CombinedShards) -> Snapshot:
     """Return a snapshot of cuts from shards; entities are joined by key.
-
-    `where` is the filter of the question, which may ask for what holds at a date.
 
     Raises StoreError where two shards have a document of one id.
     """
-    view, numbers = _build_view(taken, whole, recipe, aliases)
+    whole, recipe = together.whole, together.recipe
+    view, numbers = _build_view(taken, together)
     live = view.live_documents()
     twice = next((a for (a, _), (b, _) in pairwise(live) if a == b), None)
     if twice is not None:
         raise StoreError(f"the document {twice!r} is in two shards: remove it from one of them")
     n_chunks = sum(len(each.batch.columns["chunk.document"]) for each in taken)
-    has_all = n_chunks == whole.n_chunks
-    pairs, rows = resolve_aliases(aliases), view.names["entity"]
+    has_all = n_chunks == whole.n_chunks and not together.missing
+    pairs, rows = resolve_aliases(together.aliases), view.names["entity"]
     counts = IndexCounts(whole.n_chunks, numbers["term"][1], numbers["entity"][0])
     assembly = assemble(
         view.segments,
@@ -92,7 +85,7 @@ def join_shards(
         {rows[a]: rows[b] for a, b in pairs.items() if a in rows and b in rows},
         halved=recipe["subchunk_depth"] != 0,
         whole=None if has_all else counts,
-        during=match.find_time(parse(where)) if where else 0,
+        during=match.find_time(parse(together.where)) if together.where else 0,
     )
     snapshot = build_snapshot(Parts(assembly, view), recall=None)
     if has_all:
@@ -101,7 +94,7 @@ def join_shards(
     if len(parts) == len(taken):
         recall = partial(_recall_carried, parts, assembly.stored["chunk"])
         snapshot = replace(snapshot, recall=recall)
-    return replace(snapshot, totals=_build_totals(snapshot, assembly, whole, numbers))
+    return replace(snapshot, totals=_build_totals(snapshot, assembly, together, numbers))
 
 
 def _recall_carried(
@@ -118,12 +111,10 @@ def _recall_carried(
 
 
 def _build_view(
-    taken: Sequence[Taken],
-    whole: CorpusTotals,
-    recipe: Mapping[str, Scalar],
-    aliases: Mapping[str, str],
+    taken: Sequence[Taken], together: CombinedShards
 ) -> tuple[_View, dict[str, NDArray[np.int64]]]:
     """Return cuts as the view of one store, with global counts of entities and terms."""
+    whole, recipe = together.whole, together.recipe
     names: dict[str, dict[str, int]] = {"entity": {}, "term": {}}
     segments: list[Mapping[str, NDArray[Any]]] = []
     documents: list[Document] = []
@@ -146,13 +137,13 @@ def _build_view(
         for table, counts in (("entity", entities), ("term", terms)):
             rows = np.asarray(places[table][at], dtype=np.int64)
             numbers[table][:, rows] = np.maximum(numbers[table][:, rows], counts)
-    return _View(recipe, segments, documents, names, aliases), numbers
+    return _View(recipe, segments, documents, names, together), numbers
 
 
 def _build_totals(
     snapshot: Snapshot,
     assembly: Assembly,
-    whole: CorpusTotals,
+    together: CombinedShards,
     numbers: Mapping[str, NDArray[np.int64]],
 ) -> Totals:
     """Return the totals over all shards by the rows of a snapshot, never below its own."""
@@ -160,11 +151,13 @@ def _build_totals(
     mentioned, titled, either = np.maximum(of_entities, count_entities(snapshot))
     n_here = snapshot.linked("term", "chunk").counts
     return Totals(
-        n_chunks=whole.n_chunks,
-        n_titles=whole.n_titles,
-        mean_length=whole.mean_length,
+        n_chunks=together.whole.n_chunks,
+        n_titles=together.whole.n_titles,
+        mean_length=together.whole.mean_length,
         term_chunks=np.maximum(numbers["term"][0][assembly.stored["term"]], n_here),
         mentioned=mentioned,
         titled=titled,
         either=either,
+        missing=together.missing,
+        reached=together.reached,
     )

@@ -1,38 +1,36 @@
-"""Shards as Ray actors: each lives in one process on some node.
+"""Shards as Ray actors: some copies of each, on different nodes where there are as many.
 
 Folders of shards must be readable, by the same paths, on every node; addresses are as they are.
 """
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from clew import open as open_index
 from clew.errors import ClewError, StoreError
-from clew.extras.cluster.shards.exchange import Receive, Reply, Request
+from clew.extras.cluster.shards.exchange import Reply, Request
 from clew.extras.cluster.shards.shard import reply_to_request
 from clew.extras.cluster.workers.ray import connect, first_sentence
 from clew.index.store import opening
 
 _TRIES = 5  # of a request at which an actor ended: none of them changes anything
+_START_S = 120  # for all actors to start, before the first question; then no actor is waited for
 
 
 class RayShard:
-    """A shard opened by an actor, which is restarted for the next question if it died."""
+    """A copy of a shard: an index opened by an actor, which Ray places, and restarts."""
 
-    def __init__(self, ray: Any, folder: Path) -> None:  # noqa: ANN401 -- a module
+    def __init__(self, ray: Any, folder: Path, timeout_s: float) -> None:  # noqa: ANN401 -- a module
         self.name = opening.describe_place(folder)
-        self._ray = ray
-        kind = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=_TRIES)(_ShardActor)
-        self._actor = kind.remote(opening.place_of(folder))
+        self._ray, self._timeout_s = ray, timeout_s
+        how = {"max_restarts": -1, "max_task_retries": _TRIES, "scheduling_strategy": "SPREAD"}
+        self._actor = ray.remote(num_cpus=0, **how)(_ShardActor).remote(opening.place_of(folder))
+        self.started = self._actor.__ray_ready__.remote()
 
-    def send(self, request: Request) -> Receive:
-        return partial(self._receive, self._actor.reply.remote(request))
-
-    def _receive(self, pending: object) -> Reply:
+    def ask(self, request: Request) -> Reply:
         try:
-            reply = self._ray.get(pending)
+            reply = self._ray.get(self._actor.reply.remote(request), timeout=self._timeout_s)
         except (self._ray.exceptions.RayError, ConnectionError) as error:
             raise StoreError(
                 f"its actor failed ({first_sentence(error)}): see 'ray status'"
@@ -58,10 +56,15 @@ class _ShardActor:
             return error
 
 
-def start_ray_shards(spec: str, folders: Sequence[Path]) -> list[RayShard]:
-    """Start an actor for each shard on the cluster of a spec, as for workers.
+def start_ray_shards(
+    spec: str, folders: Sequence[Path], copies: int, timeout_s: float
+) -> list[list[RayShard]]:
+    """Start the actors of each shard on the cluster of a spec, as for workers.
 
     Raises MissingExtra, and ModelError where the cluster cannot be reached.
     """
     ray, _, _ = connect(spec)
-    return [RayShard(ray, folder) for folder in folders]
+    shards = [[RayShard(ray, folder, timeout_s) for _ in range(copies)] for folder in folders]
+    started = [each.started for several in shards for each in several]
+    ray.wait(started, num_returns=len(started), timeout=_START_S)
+    return shards

@@ -1,8 +1,9 @@
 """The replies of one shard to the requests of a coordinator."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import singledispatch
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from clew.models import Embedder
 
 
 class GenerationChanged(StoreError):
-    """A shard has left the generation that a request names."""
+    """A shard has left the state that a request names, or a copy of it has another one."""
 
 
 def reply_to_bytes(index: Index, sent: bytes) -> bytes:
@@ -46,8 +47,8 @@ def reply_to_bytes(index: Index, sent: bytes) -> bytes:
 def reply_to_request(index: Index, request: Request) -> Reply:
     """Reply to a request.
 
-    Raises GenerationChanged where it is in another generation than the request names, and
-    StoreError, InputError, as `Index.snapshot`.
+    Raises GenerationChanged where it is in another state than the request names, and StoreError,
+    InputError, as `Index.snapshot`.
     """
     if isinstance(request, exchange.Describe):
         return _describe_shard(index)
@@ -57,7 +58,7 @@ def reply_to_request(index: Index, request: Request) -> Reply:
         else request
     )
     snapshot = index.snapshot()
-    if snapshot.generation != shared.generation:
+    if _identify_state(index, snapshot) != shared.state:
         raise GenerationChanged(f"{index.shown} was written to while it was asked: ask again")
     fields: Sequence[str] = ()
     if shared.where:
@@ -65,9 +66,9 @@ def reply_to_request(index: Index, request: Request) -> Reply:
         try:
             snapshot = index.snapshot(match.resolve_known_fields(snapshot, parse(shared.where)))
         except InputError:  # nothing here fulfils it, which other shards may have
-            return _empty_reply(shared.generation, fields)
+            return _empty_reply(fields)
     if not len(snapshot.layer("chunk")):
-        return _empty_reply(shared.generation, fields)
+        return _empty_reply(fields)
     if isinstance(request, exchange.Near) and request.asked.exact:
         snapshot = snapshot.exactly()
     if isinstance(request, exchange.Take):
@@ -76,30 +77,41 @@ def reply_to_request(index: Index, request: Request) -> Reply:
     return replace(reply, fields=fields) if isinstance(reply, Counts) else reply
 
 
-def _empty_reply(generation: int, fields: Sequence[str]) -> Counts:
+def _empty_reply(fields: Sequence[str]) -> Counts:
     entities, terms = (
         Counted(hashes=np.zeros(0, dtype=np.uint64), numbers=np.zeros((n, 0), dtype=np.int64))
         for n in (3, len(exchange.TERM_NUMBERS))
     )
-    return Counts(
-        generation=generation,
-        n_chunks=0,
-        n_words=0.0,
-        entities=entities,
-        terms=terms,
-        fields=fields,
-    )
+    return Counts(n_chunks=0, n_words=0.0, entities=entities, terms=terms, fields=fields)
 
 
 def _describe_shard(index: Index) -> exchange.ShardDescription:
     snapshot = index.snapshot()
     return exchange.ShardDescription(
         generation=snapshot.generation,
+        state=_identify_state(index, snapshot),
         recipe=snapshot.recipe,
-        aliases=index.alias_targets(),
+        vocabulary=snapshot.vocabulary,
         n_documents=len(snapshot.document_layer),
         of_graphs=not snapshot.are_texts().all(),
     )
+
+
+def _identify_state(index: Index, snapshot: Snapshot) -> str:
+    """Return a digest of what a snapshot has: an index that is made anew counts from one again."""
+    return snapshot.get(_STATE, hashes=index.hashes)
+
+
+def _digest_state(snapshot: Snapshot, hashes: Callable[[], Mapping[str, str]]) -> str:
+    parts = hashes(), snapshot.recipe, snapshot.vocabulary
+    digest = blake2b(repr([sorted(each.items()) for each in parts]).encode(), digest_size=16)
+    chunks = snapshot.layer("chunk").columns
+    for array in (chunks["document"], chunks["start"], *snapshot.get(_HASHES).values()):
+        digest.update(np.asarray(array).tobytes())
+    return digest.hexdigest()
+
+
+_STATE = Derived("what a shard has", _digest_state)
 
 
 @singledispatch
@@ -115,7 +127,6 @@ def _reply_count(request: exchange.Count, snapshot: Snapshot) -> Counts:  # noqa
     hashes, numbers = snapshot.get(_HASHES), snapshot.get(_NUMBERS)
     lengths = steps.chunk_lengths(snapshot)
     return Counts(
-        generation=snapshot.generation,
         n_chunks=len(snapshot.layer("chunk")),
         n_words=float(lengths.of_chunks.sum()),
         entities=Counted(hashes=np.asarray(hashes["entity"]), numbers=numbers["entity"]),

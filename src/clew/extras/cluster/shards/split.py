@@ -1,5 +1,6 @@
 """Create shards: empty ones, or by splitting an index without recomputing its rows."""
 
+import json
 import os
 import re
 import shutil
@@ -48,7 +49,7 @@ def create(home: str | Path, n_shards: int) -> list[Path]:
     places = _shard_folders(home, n_shards)
     _check_empty(home)
     _make_folders(home, places)
-    sharded.write_places(home, [place.name for place in places])
+    _write_places(home, [place.name for place in places])
     return places
 
 
@@ -77,7 +78,7 @@ def split(folder: str | Path, home: str | Path, n_shards: int) -> list[Path]:
                 digests.append(_read_digests(store, index.folder))
         for name, own in zip(names, digests, strict=True):
             _copy_paid(index.folder, staged / name, _filter_keys(own, digests))
-        sharded.write_places(staged, names)
+        _write_places(staged, names)
     return [home / name for name in names]
 
 
@@ -104,6 +105,15 @@ def _shard_folders(home: Path, n_shards: int) -> list[Path]:
             f" all addresses in the file {sharded.SHARDS} of a folder"
         )
     return [home / f"shard-{number:04d}" for number in range(n_shards)]
+
+
+def _write_places(home: Path, places: Sequence[str]) -> None:
+    """Write the list of shards to a new folder. Raises StoreError."""
+    try:
+        listing = json.dumps({"shards": list(places)}, indent=1) + "\n"
+        (home / sharded.SHARDS).write_text(listing, encoding="utf-8")
+    except OSError as error:
+        raise _making_error(home, error) from error
 
 
 def _check_empty(home: Path) -> None:

@@ -1,4 +1,4 @@
-"""Counts over all shards of the keys that several shards have."""
+"""What all shards have together: counts of the keys that several of them have."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.base.types import Scalar, VocabularyEntry
 from clew.extras.cluster.shards.exchange import TERM_NUMBERS, Counted, Counts, Hashes
+from clew.extras.cluster.shards.routing import Sketch
 from clew.index.generation.layers import resolve_aliases
 from clew.index.layers.numbers import hash_texts
 
@@ -77,6 +79,28 @@ class CorpusTotals:
         numbers = self.terms.find(Counted(hashes=hash_texts(terms), numbers=unknown))
         chunks: NDArray[np.int64] = numbers[TERM_NUMBERS.index("chunks")]
         return chunks
+
+
+OF_SHARDS = ("shards", "states", "entities", "terms")  # fields with a value of each shard
+
+
+@dataclass(frozen=True, slots=True)
+class CombinedShards:
+    """The shards as one index, each in a fixed state."""
+
+    shards: Sequence[int]  # the numbers of those that have chunks
+    states: Sequence[str]  # of these
+    whole: CorpusTotals
+    recipe: Mapping[str, Scalar]
+    aliases: Mapping[str, str]  # those of the vocabulary
+    vocabulary: Mapping[str, VocabularyEntry]
+    where: str = ""
+    exact: bool = False  # every shard compares the question with all that it has
+    entities: Sequence[Sketch] = ()  # of these shards
+    terms: Sequence[Sketch] = ()
+    counted: frozenset[int] = frozenset()  # the numbers of shards whose counts `whole` has
+    missing: tuple[str, ...] = ()  # the labels of shards that are lost
+    reached: float = 1.0  # the share of shards that are not
 
 
 def _resolve_entities(parts: Sequence[Counted], pairs: Mapping[str, str]) -> list[Counted]:

@@ -15,13 +15,11 @@ import numpy as np
 from clew.base.types import Apparatus, Document, Figure, Heading
 from clew.errors import InputError
 from clew.extras.cluster.shards import exchange
-from clew.extras.cluster.shards.salient_merging import SalientTerms
-from clew.index.snapshot.batch import Batch
 
 _OF_DOCUMENTS = Document, Heading, Apparatus, Figure
 _KINDS: Mapping[str, type] = {
     kind.__name__: kind
-    for kind in (*vars(exchange).values(), SalientTerms, Batch, *_OF_DOCUMENTS)
+    for kind in (*vars(exchange).values(), *_OF_DOCUMENTS)
     if isinstance(kind, type) and is_dataclass(kind)
 }
 # An object of JSON has one of these alone, and what it stands for.
