@@ -15,7 +15,8 @@ _NAMED = compile_re(
 )
 _ORDINAL = compile_re(rf"\b({'|'.join(_ORDINALS)}) (?:{_NOUNS})\b", re.IGNORECASE)
 _FIGURE = compile_re(
-    r"(?:\b(?:fig(?:ure|ura|\.)?s?|abb(?:ildung(?:en)?|\.)|рис(?:унок|\.))|[図图圖])\s*((?:[a-z][.-])?\d+(?:[.-]\d+)*)",
+    r"(?:\b(?:figures?|figuras?|figs?\.?|abbildung(?:en)?|abb\.|рис(?:унок|\.))|[図图圖])"
+    r"\s*((?:[a-z][.-])?\d+(?:[.-]\d+)*)",
     re.IGNORECASE,
 )
 
