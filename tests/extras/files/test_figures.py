@@ -75,6 +75,29 @@ def test_html_has_its_pictures_beside_it_and_in_itself(write):
     assert held(document) == [LID, SWITCH]
 
 
+def test_an_alternative_text_that_its_caption_repeats_is_left_out(write):
+    write("lid.png", LID)
+    write("switch.png", SWITCH)
+    write(
+        "a.html",
+        "<h1>Kettle</h1><p>Figure 1. The Lid Of The Kettle</p>"
+        "<p><img src='lid.png' alt='The lid of the kettle'></p><p>It is switched off.</p>"
+        "<p>Figure 2. A switch.</p><p><img src='switch.png' alt='The red knob'></p><p>End.</p>",
+    )
+    (document,) = read(["a.html"])
+    assert document.text.split("\n\n")[1:] == [
+        "Figure 1. The Lid Of The Kettle",
+        "It is switched off.",
+        "Figure 2. A switch.",
+        "[Picture: The red knob]",
+        "End.",
+    ]
+    assert [text for *_, text in captions(document)] == [
+        "Figure 1. The Lid Of The Kettle",
+        "Figure 2. A switch.",
+    ]
+
+
 def test_a_page_reads_no_file_outside_the_folder_that_was_named(write, tmp_path):
     write("secret.png", LID)
     write("docs/own.png", SWITCH)

@@ -180,6 +180,7 @@ def _place_pictures(document: Document, pictures: Sequence[tuple[bytes, str]]) -
     starts = list(accumulate((len(each) + 2 for each in texts), initial=0))
     found: list[tuple[Figure, bytes]] = []
     taken: set[int] = set()  # captions
+    repeated: dict[int, Edit] = {}  # alternative texts that the caption beside them says, too
     for figure in document.figures:
         data, stated = pictures[int(figure.address)]
         i = bisect_right(starts, figure.start, hi=len(texts)) - 1
@@ -189,12 +190,21 @@ def _place_pictures(document: Document, pictures: Sequence[tuple[bytes, str]]) -
         around = (i, *(at for at in (i - 1, i + 1) if 0 <= at < len(texts) and at not in taken))
         at = next((at for at in around if is_caption(texts[at])), i)
         taken.add(at)
+        if at != i < len(texts) - 1 and _repeats(texts[i], texts[at]):
+            repeated[i] = starts[i], starts[i + 1], ""
         place = starts[at], starts[at] + len(texts[at]), _write_caption(texts[at], stated)
         found.append((Figure(*place, hash_picture(data), figure.page), data))
     titles = (replace(each, title=_clean(each.title)) for each in document.headings)
-    return replace(
+    document = replace(
         document, title=_clean(document.title), headings=tuple(titles), **hold_figures(found)
     )
+    return edit_text(document, [repeated[i] for i in sorted(repeated)])
+
+
+def _repeats(text: str, caption: str) -> bool:
+    """Check whether a text is only the alternative of a picture, in the words of its caption."""
+    alternative = _ALTERNATIVE.fullmatch(text)
+    return alternative is not None and alternative[1].casefold() in caption.casefold()
 
 
 def _clean(title: str) -> str:
