@@ -15,7 +15,6 @@ import click
 from pydantic import Field, TypeAdapter
 
 from clew.api import adding
-from clew.base.proofs import Proof, Verified
 from clew.base.types import Answer, Changes, Evidence, Exported, Plan, Theme, VocabularyEntry
 from clew.cli import main
 from clew.cli.config import PRICES, SCHEMA, list_names
@@ -130,10 +129,8 @@ class _Shown:
 OUTPUTS: dict[str, Any] = {
     "index": (_Index, adding.Added),
     "ask": Answer,
-    "ask-proof": Proof,
     "search": Evidence,
     "hop": Evidence,
-    "verify": Verified,
     "plan": Plan,
     "themes": list[Theme],
     "changes": Changes,
@@ -165,9 +162,7 @@ def describe_output(command: str) -> Schema:
         schema["required"] = [*schema["properties"]]
     else:
         schema = _describe_type(kind)
-    words = command.partition("-proof")
-    title = f"clew {words[0]} {'--proof FILE' if words[1] else '--json'}"
-    return {"$schema": DIALECT, **schema, "title": title}
+    return {"$schema": DIALECT, **schema, "title": f"clew {command} --json"}
 
 
 def _describe_type(kind: Any) -> Schema:  # noqa: ANN401 -- any type

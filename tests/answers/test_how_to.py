@@ -32,7 +32,6 @@ def test_the_steps_are_one_quote(index, question):
     assert TEXT[cited.start : cited.end] == cited.quote
     assert not any(cited.start <= each.start < cited.end for each in answer.citations[1:])
     assert "".join(told) == answer.text
-    assert index.verify(index.prove(answer)).is_sound
 
 
 @pytest.mark.parametrize(

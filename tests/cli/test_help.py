@@ -35,12 +35,10 @@ QUERY = "--index --method --chunks --param --reranker --where --as-of"
 COMMANDS = {
     "index": f"{SET} {BUILD} {flags(AddOptions, 'index')} "
     f"--workers --shards --part --vocabulary {PAID} --json",
-    "ask": f"{QUERY} {flags(Question, 'answer')} {PAID} --anyway --answers --history "
-    "--proof --json",
+    "ask": f"{QUERY} {flags(Question, 'answer')} {PAID} --anyway --answers --history --json",
     "chat": f"{QUERY} {flags(Question, 'answer')} {PAID} --anyway --answers --history",
     "search": f"{QUERY} {flags(Question, 'search')} {PAID} --json",
     "hop": "--query --chunks --where --index --json",
-    "verify": "--index --json",
     "plan": f"{SET} {BUILD} {flags(PlanOptions, 'plan')} {PRICED} --json",
     "themes": "--level --where --index --json",
     "changes": "--dated --where --index --json",
@@ -220,7 +218,6 @@ def _list_reading():
         "ask": ["Who built the Fram?"],
         "search": ["Fram"],
         "hop": ["Fram"],
-        "verify": ["proof.json"],
         "export": ["graph.json"],
         "remove": ["no-such.md"],
         "backup": ["index.backup"],

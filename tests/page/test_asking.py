@@ -1,6 +1,5 @@
 """Questions, answers as they come, and the documents that they quote."""
 
-import json
 import re
 
 import pytest
@@ -35,33 +34,6 @@ def test_an_answer_with_its_sources(reading, opened):
     bar = share.locator(".bar span").evaluate("node => node.style.inlineSize")
     assert share.inner_text().endswith(bar.replace("%", " %"))
     assert page.evaluate("document.getElementById('status').textContent").startswith("Answered")
-
-
-def test_a_proof_is_saved_and_verified(reading, opened, tmp_path):
-    page = opened(reading)
-    assert page.locator(".verifier").is_visible()
-    turn = ask(page, FRAM)
-    with page.expect_download() as saving:
-        turn.get_by_role("button", name="Save proof").click()
-    path = tmp_path / "proof.json"
-    saving.value.save_as(path)
-    proof = json.loads(path.read_text())
-    assert proof["question"] == FRAM
-    page.get_by_role("button", name="New conversation").click()
-    page.locator(".verifier input").set_input_files(path)
-    found = page.get_by_role("region", name="Verified proof")
-    assert "Every quote is unchanged" in found.inner_text()
-    assert found.locator("q").count() == len(proof["quotes"])
-    found.get_by_role("button").first.click()
-    page.locator("#reader mark").wait_for()
-    page.keyboard.press("Escape")
-    proof["quotes"][0]["quote"] = f"{EVIL} was here."
-    path.write_text(json.dumps(proof))
-    page.locator(".verifier input").set_input_files(path)
-    page.get_by_role("heading", name="1 quote gone").wait_for()
-    path.write_text("no JSON")
-    page.locator(".verifier input").set_input_files(path)
-    assert "holds no proof" in page.locator(".verifier .problem").inner_text()
 
 
 def test_a_citation_opens_the_document_at_the_quote(reading, opened):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from clew.answers.question import MAX_QUOTES, MIN_SUPPORT, Question, as_question
@@ -19,7 +18,6 @@ from clew.text.pieces import OnPiece
 
 if TYPE_CHECKING:
     from clew.answers.answer import OnCitation
-    from clew.base.proofs import Proof, Verified
     from clew.filters import Filter
 
 _TEXT = arguments.instance("a text", str, Question)
@@ -27,11 +25,6 @@ _checked = arguments.check_values(
     {
         "query": _TEXT,
         "question": _TEXT,
-        "answer": arguments.instance("the Answer that ask gave", Answer),
-        "proof": arguments.Kind(
-            lambda value: hasattr(value, "quotes") or arguments.is_path(value),
-            "a proof, or the path of a file that holds one",
-        ),
         **dict.fromkeys(("on_evidence", "on_text", "on_citation"), arguments.FUNCTION),
     }
 )
@@ -46,6 +39,10 @@ class Askable:
     @abstractmethod
     def models(self) -> Models: ...
 
+    @property
+    @abstractmethod
+    def generation(self) -> int: ...
+
     @abstractmethod
     def choose_method(self, question: str) -> str:
         """Return the default method for a question."""
@@ -57,10 +54,6 @@ class Askable:
     def note_missing(self, evidence: Evidence, snapshot: Snapshot) -> Evidence:  # noqa: ARG002 -- of shards
         """Return the evidence, with a note where shards are missing from the snapshot."""
         return evidence
-
-    @abstractmethod
-    def list_snapshots(self) -> Sequence[Snapshot]:
-        """Return snapshots of the newest generation: one of an index, one per shard of shards."""
 
     @_checked
     def search(
@@ -193,32 +186,6 @@ class Askable:
         )
         listeners = Listeners(on_evidence=on_evidence, on_text=on_text, on_citation=on_citation)
         return answer_question(question, self, listeners)
-
-    @_checked
-    def prove(self, answer: Answer) -> Proof:
-        """Return the proof of an answer: quotes, their positions, and hashes of their documents.
-
-            json.dump(index.prove(index.ask("Who built the Fram?")).to_dict(), file)
-
-        Raises InputError where a document that is cited changed since.
-        """
-        from clew.answers.proof import build_proof
-
-        return build_proof(answer, self.list_snapshots())
-
-    @_checked
-    def verify(self, proof: Proof | str | Path) -> Verified:
-        """Check that the quotes of a proof are still in their documents and support the answer.
-
-            index.verify("answer.json").is_sound
-
-        `proof` may be a file with one. A quote that its document has elsewhere, or that another
-        document has, is said to have moved. Raises InputError for a file without a proof.
-        """
-        from clew.answers.proof import read_proof, verify_proof
-
-        read = read_proof(proof) if isinstance(proof, str | Path) else proof
-        return verify_proof(read, self.list_snapshots(), self.models)
 
     asearch = awaitable(search)
     aask = awaitable(ask)

@@ -179,7 +179,7 @@ def answer_question(
     A text that asks nothing, such as thanks, is not searched for.
     """
     if is_remark(question.text):
-        source.list_snapshots()  # without an index it fails as for any question
+        _ = source.generation  # without an index it fails as for any question
         remark = build_remark_answer(question.text)
         if listeners.on_evidence is not None:
             listeners.on_evidence(remark.evidence)

@@ -104,10 +104,6 @@ class Index(Adding, Upkeep, Askable):
         snapshot = self.snapshot(question.where)
         return snapshot.exactly() if question.exact else snapshot
 
-    def list_snapshots(self) -> tuple[Snapshot]:
-        """Return the newest generation, as a list."""
-        return (self.snapshot(),)
-
     @checked
     def hop(
         self, start: str, *, query: str = "", chunks: int = 5, where: str | Filter | None = None

@@ -26,7 +26,6 @@ _COMMANDS = {
     "chat": "asking:run_chat",
     "search": "asking:run_search",
     "hop": "asking:run_hop",
-    "verify": "asking:run_verify",
     "plan": "building:run_plan",
     "themes": "looking:show_themes",
     "changes": "looking:show_changes",

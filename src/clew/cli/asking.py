@@ -1,4 +1,4 @@
-"""`clew ask`, `chat`, `search`, `hop` and `verify`, and the file of a conversation."""
+"""`clew ask`, `chat`, `search` and `hop`, and the file of a conversation."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ import click
 
 from clew.answers.question import Question
 from clew.cli import options, render
-from clew.cli.plain import bold, dim, one_line, print_result, say, to_json, wrap_text
+from clew.cli.plain import bold, one_line, print_result, say, to_json, wrap_text
 from clew.cli.program import REFUSED, GroupedCommand
 from clew.errors import InputError
 
 _PROMPT = "> "
 
 if TYPE_CHECKING:
-    from clew.base.proofs import Verified
     from clew.base.types import Answer, Evidence, Exchange
 
 
@@ -40,10 +39,9 @@ _answer_options = options.apply_all(
 @click.command("ask", cls=GroupedCommand)
 @click.argument("question")
 @_answer_options
-@options.path("--proof FILE", "Write a proof of the answer for 'clew verify'.", is_file=True)
 @options.json
 @click.pass_obj
-def run_ask(  # noqa: PLR0913 -- one argument for each option
+def run_ask(
     opener: options.Opener,
     question: str,
     flags: options.QuestionOptions,
@@ -51,7 +49,6 @@ def run_ask(  # noqa: PLR0913 -- one argument for each option
     reader: str | None,
     history: Path | None,
     *,
-    proof: Path | None,
     anyway: bool,
     as_json: bool,
 ) -> None:
@@ -66,19 +63,15 @@ def run_ask(  # noqa: PLR0913 -- one argument for each option
     the exit status is 5. So it is where no source says any of an LLM's answer: then quotes are
     shown.
     """
-    for path in (history, proof):
-        _check_writable(path)
+    _check_writable(history)
     asked = _build_question(question, flags, paid, read_turns(history), anyway=anyway)
     is_streamed = bool(paid.llm) and not (reader or as_json)
     how = paid.choose_models(flags.reranker, reader)
     with options.open_any(opener, flags.folder, **how) as index:
         answer, is_written = _ask(index, asked, is_streamed=is_streamed)
-        proved = index.prove(answer) if proof else None
     shown = partial(render.render_answer, is_written=is_written)
     print_result(answer, map(shown, [answer]), as_json=as_json)
     _keep_turn(history, question, answer.text)
-    if proof is not None:
-        _write_file(proof, f"{to_json(proved)}\n", "w")
     is_replaced = answer.unsupported and answer.kind != "generated"  # by quotes
     if answer.kind in {"partial", "refused"} or is_replaced:
         sys.exit(REFUSED)
@@ -165,39 +158,6 @@ def _read_questions() -> Iterator[str]:
         if not is_typed:
             click.echo(bold(f"{_PROMPT}{one_line(line)}"))
         yield line
-
-
-@click.command("verify", cls=GroupedCommand)
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@options.usual
-def run_verify(opener: options.Opener, file: Path, folder: Path, *, as_json: bool) -> None:
-    """Check the quotes of an answer by FILE, which 'clew ask --proof' wrote.
-
-    A quote is unchanged, has moved to another place or document, or is gone. Sentences of the
-    answer that no quote supports are listed too. The exit status is 1 if a quote is gone or a
-    sentence is not supported.
-    """
-    with options.open_any(opener, folder) as index:
-        verified = index.verify(file)
-    print_result(verified, _describe_verified(verified), as_json=as_json)
-    if not verified.is_sound:
-        sys.exit(1)
-
-
-def _describe_verified(verified: Verified) -> Iterator[str]:
-    yield bold(one_line(verified.question))
-    for text in filter(None, (verified.short, verified.text)):
-        yield wrap_text(text, first="  ", rest="  ")
-    for each in verified.quotes:
-        place = f"  {one_line(each.place)}" if each.document_id else ""
-        changed = dim("  (the document has changed)") if each.is_changed else ""
-        yield f"[{each.number}] {each.state}{place}{changed}"
-        if each.state == "gone":
-            yield wrap_text(each.quote, first="    ", rest="    ")
-    for sentence in verified.unsupported:
-        yield wrap_text(f"No quote holds: {sentence}", rest="  ")
-    if not (verified.quotes or verified.unsupported):
-        yield "The answer quotes nothing, so there is nothing to verify."
 
 
 @click.command("search", cls=GroupedCommand)
@@ -292,7 +252,11 @@ def _keep_turn(history: Path | None, question: str, answer: str) -> None:
     """Append a turn to the file of a conversation, if there is one."""
     if history is not None:
         turn = {"question": question, "answer": answer}
-        _write_file(history, f"{to_json(turn)}\n", "a")
+        try:
+            with history.open("a", encoding="utf-8") as file:
+                file.write(f"{to_json(turn)}\n")
+        except OSError as error:
+            raise InputError(f"{history} cannot be written: {error.strerror}") from error
 
 
 def _check_writable(path: Path | None) -> None:
@@ -303,11 +267,3 @@ def _check_writable(path: Path | None) -> None:
         raise InputError(f"{path} cannot be written: there is no folder {path.parent}")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise InputError(f"{path} cannot be written: permission denied")
-
-
-def _write_file(path: Path, text: str, mode: str) -> None:
-    try:
-        with path.open(mode, encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from error

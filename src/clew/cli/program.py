@@ -132,7 +132,7 @@ HEADINGS: Mapping[str, str] = {
     "Which data set": "dataset corpus",
     "Which questions": "split limit sample",
     "How it is searched": "method names chunks given grids reranker filters as_of dated",
-    "How it is answered": "anyway writes mcp_writes history proof reader answers answer_llm "
+    "How it is answered": "anyway writes mcp_writes history reader answers answer_llm "
     "answer_tokens",
     "How it is scored": "ks judge judged metrics",
     "LLM and budget": "llm priced budget_tokens budget_usd",

@@ -13,8 +13,6 @@ QUESTION = "Who built the Comet in Bakken?"
 DRAWING = picture(1)  # in the document "comet"
 FIGURE = f"figures/{hash_picture(DRAWING)}/comet"
 JOB = "j1"  # of the index, which has ended
-QUOTE = {"document_id": "comet", "start": 0, "end": 9, "quote": "The Comet", "sha256": "0"}
-PROOF = {"question": QUESTION, "text": "", "kind": "quoted", "quotes": [{"number": 1, **QUOTE}]}
 NEW = {"id": "new", "text": "The Comet was new."}
 
 
@@ -64,8 +62,6 @@ def reads(index):
         Asked("POST", f"{at}/search", f"{to}/search", {"query": QUESTION}),
         Asked("POST", f"{at}/ask", f"{to}/ask", {"question": QUESTION}),
         Asked("POST", f"{at}/ask", f"{to}/ask", {"question": QUESTION, "graph": True}, stream),
-        Asked("POST", f"{at}/proof", f"{to}/proof", {"question": QUESTION}),
-        Asked("POST", f"{at}/verify", f"{to}/verify", PROOF),
         Asked("POST", f"{at}/hop", f"{to}/hop", {"start": "Comet", "query": QUESTION}),
         Asked("POST", f"{at}/plan", f"{to}/plan", {}),
         Asked("GET", f"{at}/graph", f"{to}/graph"),

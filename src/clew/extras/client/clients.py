@@ -278,8 +278,6 @@ class _BaseServedIndex(_Operated, Generic[C]):
     describe = _of_index(operations.describe_index)
     costs = _of_index(operations.list_costs)
     search = _of_index(operations.search)
-    prove = _of_index(operations.prove)
-    verify = _of_index(operations.verify)
     hop = _of_index(operations.hop)
     plan = _of_index(operations.plan)
     documents = _of_index(operations.list_documents)

@@ -13,7 +13,6 @@ from urllib.parse import quote
 
 from clew.answers.question import OPTIONS, Question, as_question
 from clew.base.options import drop_defaults, plain_options
-from clew.base.proofs import Proof, Verified
 from clew.base.types import Answer, Changes, Document, Evidence, Plan, Theme
 from clew.errors import InputError
 from clew.extras.client.requests import ClientRequest, Pause, collect_upload, make_error
@@ -185,16 +184,6 @@ def ask(at: str, /, question: str | Question, **options: Any) -> Operation[Answe
     Options are those of `Index.ask`, and `budget_tokens` and `budget_usd` for its budget.
     """
     return _send("POST", f"{at}/ask", Answer, body=_make_body(question, **options))
-
-
-def prove(at: str, /, question: str | Question, **options: Any) -> Operation[Proof]:  # noqa: ANN401 -- as `_make_body`
-    """Ask a question, as `ask` does, and return the proof of its answer."""
-    return _send("POST", f"{at}/proof", Proof, body=_make_body(question, **options))
-
-
-def verify(at: str, /, proof: Proof) -> Operation[Verified]:
-    """Check whether the quotes of a proof still hold, as `Index.verify` does."""
-    return _send("POST", f"{at}/verify", Verified, body=proof.to_dict(), is_repeatable=True)
 
 
 def hop(

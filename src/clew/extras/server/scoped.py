@@ -146,9 +146,6 @@ class ScopedIndex(Scoped):
         lines = browse.view_document_lines(seen, matches[offset : offset + limit])
         return Listed(items=lines, total=len(matches))
 
-    def list_snapshots(self) -> tuple[Snapshot]:
-        return (self.snapshot(),)
-
     def find_snapshot(self, document_id: str) -> Snapshot:  # noqa: ARG002 -- of shards it matters
         return self.snapshot()
 

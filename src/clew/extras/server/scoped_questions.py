@@ -18,9 +18,7 @@ from numpy.typing import NDArray
 from clew import Budget, Index, Snapshot
 from clew.answers.askable import Askable
 from clew.answers.pipeline import NO_LISTENERS, Listeners, Retrieved, retrieve_evidence
-from clew.answers.proof import build_proof, verify_proof
 from clew.answers.question import Question
-from clew.base.proofs import Proof, Verified
 from clew.base.runtime import threads
 from clew.base.types import Answer, Document, Evidence, Scalar, Usage
 from clew.errors import InputError
@@ -73,10 +71,6 @@ class Scoped:
     @abstractmethod
     def find_snapshot(self, document_id: str) -> Snapshot:
         """Return the snapshot with a document visible to the caller."""
-
-    @abstractmethod
-    def list_snapshots(self) -> Sequence[Snapshot]:
-        """Return the snapshots of the documents visible to the caller."""
 
     @abstractmethod
     def describe(self) -> IndexView:
@@ -152,18 +146,6 @@ class Scoped:
             context=replace(answer.context, passages=passages),
             citations=hide_sources(answer.citations),
         )
-
-    def prove(self, question: Question) -> Proof:
-        """Ask a question, and return the proof of its answer."""
-        proof = build_proof(self.ask(question), self.list_snapshots())
-        return replace(proof, generation=0) if self.is_bound else proof  # it counts all writes
-
-    def verify(self, proof: Proof) -> Verified:
-        """Verify a proof against the documents visible to the caller."""
-        verified = verify_proof(proof, self.list_snapshots(), self.askable.models)
-        if self.caller.may("admin"):
-            return verified
-        return replace(verified, quotes=hide_sources(verified.quotes))
 
     def narrow(self, question: Question) -> Question:
         """Restrict a question to the caller's documents and budget."""
@@ -257,10 +239,6 @@ class ScopedShards(Scoped):
         if snapshot is None:
             raise browse.make_missing_document(document_id)
         return snapshot
-
-    def list_snapshots(self) -> list[Snapshot]:
-        self.narrow_filter()
-        return self.askable.list_snapshots()
 
     def describe(self) -> IndexView:
         n_documents, n_chunks = self.count_documents()

@@ -177,20 +177,6 @@ class Shards(Askable, Closing):
             )
         return None
 
-    def list_snapshots(self) -> list[Snapshot]:
-        """Return a snapshot of every shard's newest generation.
-
-        Raises InputError where one is behind a server or in another process.
-        """
-        snapshots = []
-        for shard in self._shards:
-            if not isinstance(link := shard.copies[0], LocalShard):
-                raise InputError(
-                    f"the documents of the remote shard {shard.name} cannot be read here"
-                )
-            snapshots.append(link.snapshot())
-        return snapshots
-
     def refresh(self) -> None:
         """Use the newest generation of every shard from the next question on."""
         with self._lock:

@@ -1,15 +1,14 @@
-"""Routes for search, questions, proofs, classification and plans."""
+"""Routes for search, questions, hops and plans."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Annotated
 
-from pydantic import Field, RootModel
+from pydantic import Field
 from starlette.responses import StreamingResponse
 
 from clew.answers.pipeline import Listeners
 from clew.answers.question import MOST_CHARACTERS, Question
 from clew.base.display.shown import make_view
-from clew.base.proofs import Proof, Verified
 from clew.base.types import Answer, Document, Evidence, Plan
 from clew.errors import ClewError, InputError
 from clew.extras.graphs.threads import draw_evidence
@@ -52,12 +51,6 @@ class AskBody(AnswerBody):
 
     stream: bool = False
     graph: bool = Field(default=False, description="with `stream`: also send an event `graph`")
-
-
-class ProofBody(RootModel[Proof]):
-    """A proof, as POST .../proof gives it and 'clew ask --proof' writes it."""
-
-    root: Proof
 
 
 class HopBody(bodies.Body):
@@ -150,19 +143,6 @@ async def _events(
     except ClewError as error:
         refusal = call.make_refusal(error)
         yield write_event({"code": refusal.code, "message": str(refusal)}, "error")
-
-
-@ASKING.endpoint("POST", "/indexes/{index}/proof", paid=True)
-async def proof(call: Call, body: AnswerBody) -> Proof:
-    """Ask a question; the proof of its answer."""
-    index = call.open_named_any(bounds=body)
-    return await call.run(index.prove, body.as_question(body.question))
-
-
-@ASKING.endpoint("POST", "/indexes/{index}/verify")
-async def verify(call: Call, body: ProofBody) -> Verified:
-    """Say whether the quotes of a proof still stand."""
-    return await call.run(call.open_named_any().verify, body.root)
 
 
 @ASKING.endpoint("POST", "/indexes/{index}/hop", paid=True)

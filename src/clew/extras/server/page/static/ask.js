@@ -4,7 +4,6 @@ import { announce, cost, count, fill, growing, h, percent, problem, seconds, sen
 import { get, indexPath, stream } from "./api.js";
 import { state, titleOf, to } from "./state.js";
 import { askingOptions } from "./options.js";
-import { saveProof, verifier } from "./proof.js";
 import { readText } from "./markdown.js";
 import { answerText, isQuoted, openDocument, passageList, sourceList } from "./evidence.js";
 
@@ -33,8 +32,7 @@ export async function show(main, { parameters, index }) {
   const start = h("div.start", {}, h("h1", {}, "What do you want to know?"), h("p.lead", {}, about(index)));
   const ideas = h("div.ideas");
   const talkHead = h("h1.unseen", {}, "Conversation");
-  const proofs = verifier(index);
-  fill(main, h("div.column", {}, start, talkHead, list, form, ideas, proofs));
+  fill(main, h("div.column", {}, start, talkHead, list, form, ideas));
   const grow = growing(input);
   shape();
   suggest();
@@ -42,7 +40,7 @@ export async function show(main, { parameters, index }) {
 
   function shape() {
     const talking = talk.turns.length > 0;
-    start.hidden = ideas.hidden = proofs.hidden = talking;
+    start.hidden = ideas.hidden = talking;
     fresh.hidden = talkHead.hidden = !talking;
     form.classList.toggle("low", talking);
     input.placeholder = talking ? "Ask a follow-up" : "Ask a question";
@@ -192,7 +190,7 @@ function newTurn(index, question, body, address) {
       `by ${evidence.method}`, evidence.where ? ["where ", h("code", {}, evidence.where)] : null,
       seconds(total(usage)), cost(usage), asked,
     ].filter(Boolean);
-    fill(meta, parts.map((each, at) => [at ? " · " : "", each]), " · ", copyLink(address), answer.citations.length ? [" · ", saveProof(index, question, body)] : null);
+    fill(meta, parts.map((each, at) => [at ? " · " : "", each]), " · ", copyLink(address));
     fill(notes, evidence.notes.map((each) => h("p.note", {}, sentence(each))));
     drawFolds(answer);
   }

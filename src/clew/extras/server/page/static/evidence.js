@@ -80,19 +80,14 @@ function shortAnswer({ short, citations, kind }, open) {
     h("b", {}, short.text), places.map((place) => marker(citations[place], open)), short.note ? h("span.hint", {}, ` ${short.note}`) : null);
 }
 
-/** A source: a button with its number, title, place and quote. */
-export function sourceItem(number, title, place, quote, { note = null, figures = null, ...given }) {
-  return h("li", {}, h("button.source", { type: "button", ...given },
-    h("span.number", { "aria-hidden": "true" }, String(number)),
-    h("span.words", {},
-      h("span.title", { dir: "auto" }, shortened(title, 120)),
-      place ? h("span.place", { dir: "auto" }, shortened(place, 160)) : null,
-      h("q", { dir: "auto" }, shortened(quote, 400)), note)), figures);
-}
-
-/** The quotes that an answer cites, each with its document. */
+/** The quotes that an answer cites, each a button with its number, title and place. */
 export const sourceList = ({ citations }, open) => h("ol.sources", {}, citations.map((cited) =>
-  sourceItem(cited.number, cited.title || cited.document_id, placeOf(cited), quoteOf(cited), { onclick: () => open(cited), note: unread(cited), figures: figuresOf(cited) })));
+  h("li", {}, h("button.source", { type: "button", onclick: () => open(cited) },
+    h("span.number", { "aria-hidden": "true" }, String(cited.number)),
+    h("span.words", {},
+      h("span.title", { dir: "auto" }, shortened(cited.title || cited.document_id, 120)),
+      placeOf(cited) ? h("span.place", { dir: "auto" }, shortened(placeOf(cited), 160)) : null,
+      h("q", { dir: "auto" }, shortened(quoteOf(cited), 400)), unread(cited))), figuresOf(cited))));
 
 const quoteOf = ({ document_id: id, quote }) => (isMarkdown(id) ? words(quote) : quote);
 const unread = ({ partly }) => (partly?.length ? h("span.hint", { dir: "auto" }, `This document was read in part: ${shortened(partly.join("; "), 300)}`) : null);
