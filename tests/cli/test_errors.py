@@ -72,7 +72,7 @@ def test_a_folder_that_is_no_index(clew, articles):
         (["Who?", "--param", "nothing=1"], "no parameter 'nothing': choose one of chunks"),
         (["Who?", "--param", "legs=deep"], "not 'deep'"),
         (
-            ["Who?", "--method=clue", "--param", "merged=maybe"],
+            ["Who?", "--method=clue", "--param", "as_set=maybe"],
             "'clue' is true or false, not 'maybe'",
         ),
         (

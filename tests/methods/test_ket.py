@@ -327,26 +327,6 @@ def test_keywords_are_ranked_and_bounded(index):
             assert path.steps[1].score == pytest.approx(cosines[term], abs=1e-5)
 
 
-@pytest.mark.parametrize("most", [1, 3])
-def test_keywords_by_tf_idf_are_the_rarest_words_of_a_sub_chunk(index, most):
-    """Each sub-chunk is posted under so many words of the highest count · ln(n / df) alone."""
-    link = index.link("subchunk", "term").toarray()
-    weights = link * np.log(len(link) / np.maximum((link > 0).sum(axis=0), 1))
-    best = [
-        sorted(np.flatnonzero(row), key=lambda t, w=w: (-round(float(w[t]), 6), t))[:most]
-        for row, w in zip(link, weights, strict=True)
-    ]
-    found = ask(index, methods.load("keyword_rag")(keywords=most, tokens=60))
-    assert found.paths
-    rows = index.layer("subchunk").rows([hit.chunk_id for hit in found.hits])
-    for row, path in zip(rows, found.paths, strict=True):
-        [term] = index.layer("term").rows([path.steps[1].id])
-        assert term in best[row]
-    assert ask(index, methods.load("keyword_rag")(keywords=999, tokens=60)).hits == ask(
-        index, methods.load("keyword_rag")(tokens=60)
-    ).hits  # fmt: skip
-
-
 # -- the walk over texts and words -----------------------------------------------------------------
 
 
@@ -500,8 +480,6 @@ def test_what_finds_an_entity_or_a_text(acme, index):
     """An entity's vector is that of its descriptions."""
     found = ask(acme, SKELETON, question="a city on the Rhône")
     assert next(s for s in found.seeds if s.layer == "entity").text == "Lyon"
-    assert ask(index, methods.load("keyword_rag")(common=0.0)).hits == ()
-    assert ask(index, methods.load("keyword_rag")(common=1.0)).hits != ()
 
 
 def test_a_thread_goes_by_the_triple_nearest_to_the_question(index):

@@ -158,10 +158,6 @@ class Upkeep(OpenIndex):
         store.set_aliases({key: target})
         self._renew(store)
 
-    def alias_targets(self) -> Mapping[str, str]:
-        """Return the merged entity keys with the keys they were merged into."""
-        return self._open_store().aliases()
-
     def aliases(self) -> dict[str, Any]:
         """Return the merged names, and pairs of names that may be aliases."""
         from clew.views.describe import describe_aliases

@@ -5,7 +5,7 @@ question first needs them, as LazyGraphRAG describes. Without an LLM sentences o
 for a theme. Choices: docs/methods/themes.md.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from typing import ClassVar
@@ -72,7 +72,7 @@ class ThemeSearch:
         parts = self._represent(found, rows, described, asked)
         evidence = _build_evidence(query, snapshot, parts)
         seeds = tuple(map(_build_step, described))
-        return replace(evidence, method="themes", tables=(table,), seeds=seeds, notes=notes)
+        return replace(evidence, tables=(table,), seeds=seeds, notes=notes)
 
     def _compare(
         self, query: str, snapshot: Snapshot, models: Models, rows: Sequence[int]
@@ -89,7 +89,7 @@ class ThemeSearch:
             document = Step(layer="document", id=each.id, text=name, reason=each.id)
             sentences = choose_sentences(snapshot, own, near, most=self.sentences, alone=not topic)
             parts += [(sentence, document) for sentence in sentences]
-        return replace(_build_evidence(query, snapshot, parts), method="themes")
+        return _build_evidence(query, snapshot, parts)
 
     def _sum_up(self, query: str, snapshot: Snapshot, part: DocumentPart) -> Evidence:
         """Return the statements of a document or section, those that say most of it first."""
@@ -101,9 +101,7 @@ class ThemeSearch:
         rows = choose_sentences(snapshot, own, centre, most=_OF_PART, alone=False, within=within)
         id_ = snapshot.layer("document").ids([part.row])[0]
         document = Step(layer="document", id=id_, text=part.name, reason=id_)
-        return replace(
-            _build_evidence(query, snapshot, [(row, document) for row in rows]), method="themes"
-        )
+        return _build_evidence(query, snapshot, [(row, document) for row in rows])
 
     def _choose_themes(
         self, found: Themes, asked: steps.Query | None, llm: LLM | None
@@ -170,24 +168,16 @@ class ThemeSearch:
         """Return the chunks with the best hybrid scores, and the theme of each."""
         ranking = steps.hybrid_ranking(snapshot, asked)
         rows = ranking.best(self.chunks)
-        hits = steps.hits(snapshot, rows, ranking.of(rows))
-        of_hits = found.leaves[rows].tolist()
-        own = sorted(set(of_hits) - {-1})  # a chunk that came later may be in none
+        scores = dict(zip(rows.tolist(), ranking.of(rows).tolist(), strict=True))
+        own = sorted({*found.leaves[rows].tolist()} - {-1})  # a chunk that came later is in none
         stops = dict(zip(own, map(_build_step, describe_themes(snapshot, own)), strict=True))
-        start = Step(layer="query", id="", text=asked.text)
-        ends = steps.read_steps(
-            snapshot, [steps.UnreadStep("chunk", row, "in the theme") for row in rows.tolist()]
-        )
-        return Evidence(
-            query=asked.text,
-            method="themes",
-            hits=hits,
-            paths=tuple(
-                Path((start, *filter(None, [stops.get(theme)]), end), hit.score)
-                for theme, end, hit in zip(of_hits, ends, hits, strict=True)
-            ),
-            seeds=tuple(stops.values()),
-        )
+
+        def trace(row: int) -> Iterator[Step]:
+            yield from filter(None, [stops.get(int(found.leaves[row]))])
+            yield steps.read_step(snapshot, "chunk", row, "in the theme")
+
+        seeds = tuple(stops.values())
+        return steps.build_evidence(snapshot, asked.text, "themes", scores, trace, seeds=seeds)
 
 
 def _list_themes(described: Sequence[Theme], reports: Sequence[str]) -> Table:

@@ -102,7 +102,7 @@ def read_notebook(file: File) -> Iterator[Document]:
         part
         for cell in cells
         if isinstance(cell, dict)
-        for part in ((cell.get("cell_type"), _source(cell)), *_find_outputs(cell))
+        for part in ((cell.get("cell_type"), _join(cell.get("source", ""))), *_find_outputs(cell))
     ]
     texts = [(kind, text) for kind, text in texts if text.strip()]
     starts = accumulate((len(text) + 2 for _, text in texts), initial=0)
@@ -136,10 +136,6 @@ def _find_outputs(cell: dict[str, object]) -> Iterator[tuple[str, str]]:
         said = _join(shown or output.get("text") or "")
         if len(said) <= _LONGEST_OUTPUT:
             yield "output", said
-
-
-def _source(cell: dict[str, object]) -> str:
-    return _join(cell.get("source", ""))
 
 
 def _join(source: object) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 import clew
 from clew.errors import InputError
-from clew.extras.baselines.communities import entity_communities
+from clew.extras.baselines.communities import COMMUNITIES
 from clew.extras.baselines.graphrag import GraphragGlobal, GraphragLocal
 from clew.models import Reply
 from clew.steps.skeleton import read_whole_graph
@@ -43,7 +43,7 @@ def entities(snapshot, rows):
 def test_communities_are_the_knots():
     """Each entity is in one of the top; a relation between knots makes them no one community."""
     with indexed() as snapshot:
-        found = entity_communities(snapshot)
+        found = snapshot.get(COMMUNITIES)
         names = [entities(snapshot, found.members[[i]].indices) for i in found.of_level(0)]
     knots = [each for each in names if len(each) > 1]  # the others are of no relation
     assert sorted(map(sorted, knots)) == sorted([sorted(map(str.lower, SHIPS)), sorted(BREADS)])
@@ -54,7 +54,7 @@ def test_large_communities_are_parted():
     graph = nx.random_partition_graph([8] * 9, 0.9, 0.02, seed=2)
     triples = {f"d{a}-{b}": [(f"name {a}", "joins", f"name {b}")] for a, b in graph.edges}
     with comet.indexed({name: f"On {name}." for name in triples}, triples) as snapshot:
-        found = entity_communities(snapshot)
+        found = snapshot.get(COMMUNITIES)
     members = [set(found.members[[i]].indices.tolist()) for i in range(len(found.parents))]
     for level in (0, 1, 2):
         rows = found.of_level(level)

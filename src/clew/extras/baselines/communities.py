@@ -47,12 +47,8 @@ class CommunityReport:
     rating: int  # from 0 to 10
 
 
-def entity_communities(snapshot: Snapshot) -> Communities:
-    """Return the communities of the entities that relations join."""
-    return snapshot.get(_COMMUNITIES)
-
-
 def _compute_communities(snapshot: Snapshot) -> Communities:
+    """Return the communities of the entities that relations join."""
     relations = read_whole_graph(snapshot).relations
     n = len(relations.degree)
     half = csr_array((relations.weight, relations.ends.T), shape=(n, n))
@@ -61,7 +57,7 @@ def _compute_communities(snapshot: Snapshot) -> Communities:
     return find_communities(both, n, _MOST, least=1, resolution=1.0)
 
 
-_COMMUNITIES = Derived("communities of entities", _compute_communities)
+COMMUNITIES = Derived("communities of entities", _compute_communities)
 
 
 def find_inside(graph: Skeleton, members: Rows) -> Rows:

@@ -19,7 +19,7 @@ from clew.algo.pool import take_fitting
 from clew.algo.topk import find_highest
 from clew.base.types import Evidence, Limits, Path, Step, Table
 from clew.errors import InputError
-from clew.extras.baselines.communities import Rows, entity_communities, find_inside, write_reports
+from clew.extras.baselines.communities import COMMUNITIES, Rows, find_inside, write_reports
 from clew.index.snapshot import Snapshot
 from clew.models import LLM, Models, Reply
 from clew.models.prompts import fill_prompt
@@ -165,7 +165,7 @@ class GraphragGlobal:
 
 def _find_members(snapshot: Snapshot, level: int) -> list[Rows]:
     """Return the entities of each community of a level that has some relation inside."""
-    found = entity_communities(snapshot)
+    found = snapshot.get(COMMUNITIES)
     members = np.split(found.members.indices, found.members.indptr[1:-1])
     return [members[row] for row in found.of_level(level) if len(members[row]) > 1]
 

@@ -4,8 +4,9 @@ Gutiérrez et al. (2025), arXiv:2502.14802. Phrases are the entities that triple
 chunks. Choices where the paper and its released code differ: docs/methods/hipporag2.md.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -15,7 +16,7 @@ from clew.algo.links import entry_rows
 from clew.algo.pagerank import LocalScores
 from clew.algo.topk import top_k
 from clew.base.derived import Derived
-from clew.base.types import Evidence, Limits, Path, Step
+from clew.base.types import Evidence, Limits, Step
 from clew.extras.baselines.passage_graph import PassageGraph, passage_weights, phrases_of_chunks
 from clew.extras.baselines.synonyms import LEAST, SYNONYMS, synonym_pairs
 from clew.index.snapshot import Snapshot
@@ -74,13 +75,13 @@ class HippoRag2:
             if row in mapped.kept
         }
         of_seeds = {node: facts[_find_fact(snapshot, graph, mapped, node)] for node in seeds}
-        return Evidence(
-            query=query,
-            method="hipporag2",
-            hits=steps.hits(snapshot, best, influence.get(np.array(best, dtype=np.intp))),
-            paths=tuple(
-                _build_path(snapshot, query, graph, influence, of_seeds, row) for row in best
-            ),
+        scores = influence.get(np.array(best, dtype=np.intp)).tolist()
+        return steps.build_evidence(
+            snapshot,
+            query,
+            "hipporag2",
+            dict(zip(best, scores, strict=True)),
+            partial(_trace, snapshot, graph, influence, of_seeds),
             seeds=tuple(facts.values()),
             notes=mapped.notes,
         )
@@ -133,28 +134,25 @@ def _find_fact(snapshot: Snapshot, graph: PassageGraph, mapped: MappedFacts, nod
     return next(row for row, entity in ends if entity == node - graph.n_chunks)
 
 
-def _build_path(
+def _trace(
     snapshot: Snapshot,
-    query: str,
     graph: PassageGraph,
     influence: LocalScores,
     facts: Mapping[int, Step],
     chunk: int,
-) -> Path:
-    """Return the path from a fact to a chunk, or the chunk alone if no fact is near."""
-    score = float(influence.get(np.array([chunk]))[0])
-    way: Sequence[int] = graph.trace_back(influence, chunk, facts)[::-1]
-    stops = [Step(layer="query", id="", text=query)]
-    if way:
-        stops.append(facts[way[0]])
+) -> Iterator[Step]:
+    """Yield the steps from a fact to a chunk, or the chunk alone if no fact is near."""
+    way = graph.trace_back(influence, chunk, facts)[::-1]
+    yield from [facts[node] for node in way[:1]]
     for node in way[:-1]:
         if node < graph.n_chunks:
-            stops.append(steps.read_step(snapshot, "chunk", node, "on the path"))
+            yield steps.read_step(snapshot, "chunk", node, "on the path")
         else:
             reason = "an end of that fact" if node == way[0] else "on the path"
-            stops.append(steps.read_step(snapshot, "entity", node - graph.n_chunks, reason))
+            yield steps.read_step(snapshot, "entity", node - graph.n_chunks, reason)
+    score = float(influence.get(np.array([chunk]))[0])
     why = "holds it" if way else "near the question"
-    return Path((*stops, steps.read_step(snapshot, "chunk", chunk, why, score)), score)
+    yield steps.read_step(snapshot, "chunk", chunk, why, score)
 
 
 METHOD = HippoRag2

@@ -200,15 +200,7 @@ def _read_graph(
     *,
     counted: StatisticalEntities,
 ) -> AgragGraph:
-    entities, contains, verbatim, weight = drawn
-    return build_graph(
-        snapshot,
-        counted,
-        entities=entities,
-        contains=contains,
-        verbatim=verbatim,
-        contains_weight=weight,
-    )
+    return build_graph(snapshot, counted, *drawn)
 
 
 _GRAPH = Derived("AGRAG's graph", _read_graph)

@@ -93,10 +93,9 @@ class AgragGraph:
 def build_graph(
     snapshot: Snapshot,
     counted: StatisticalEntities,
-    *,
     entities: Entities,
     contains: Contains,
-    verbatim: bool,
+    verbatim: bool,  # noqa: FBT001 -- a setting
     contains_weight: float = 1.0,
 ) -> AgragGraph:
     """Build the graph of all triples whose ends occur in their text.

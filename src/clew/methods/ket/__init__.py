@@ -57,8 +57,6 @@ class Ket:
     k: int = 2  # neighbours of a chunk in the graph of chunks [K]
     seed_entities: int = 10  # most similar to the query [k_e]
     pool: float = 2.0  # times the keywords' tokens, of which the best are kept
-    keywords: int = 0  # of the highest TF-IDF that a sub-chunk has; 0: all its words
-    common: float = 1.0  # keywords in a larger share of the sub-chunks are left out
     summarise: bool = False  # let the LLM shorten long descriptions of an entity
     seed: int = 0  # of a random core
     order: Order = "walk"  # of texts: by influence, cosine to the question, or as they are found
@@ -69,9 +67,8 @@ class Ket:
 
     def __post_init__(self) -> None:
         steps.check_words(self, core=Core, rest=Rest, order=Order, budgets=Budgets)
-        steps.check_range(self, 0, 1, "graph_share", "core_share", "common")
+        steps.check_range(self, 0, 1, "graph_share", "core_share")
         steps.check_least(self, 1, "tokens", "seed_entities")
-        steps.check_least(self, 0, "keywords")
         if self.k < 2 or self.k % 2:
             raise InputError(f"k must be even and at least 2, half for each kind, not {self.k}")
 
@@ -159,13 +156,7 @@ class Ket:
             return find_by_walk(snapshot, walked, texts, pool)
         if self.rest == "keywords":
             return text_candidates.find_by_keywords(
-                snapshot,
-                query,
-                texts,
-                pool,
-                common=self.common,
-                most=self.keywords,
-                by_cosine=self.keyword_length,
+                snapshot, query, texts, pool, by_cosine=self.keyword_length
             )
         if self.rest == "neighbours":
             return text_candidates.find_with_neighbours(snapshot, texts, budget, self.k)

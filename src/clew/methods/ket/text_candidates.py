@@ -6,14 +6,12 @@ from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from clew import steps
 from clew.algo.keywords import keyword_cosines
-from clew.algo.links import entry_rows, neighbours
+from clew.algo.links import neighbours
 from clew.algo.pool import pool_rows
-from clew.algo.topk import DECIMALS, top_k
-from clew.base.derived import Derived
+from clew.algo.topk import top_k
 from clew.index.snapshot import Snapshot
 from clew.steps.subchunks import Texts
 
@@ -44,39 +42,13 @@ class TextCandidates:
 NOTHING = TextCandidates("", ())
 
 
-def _keep_salient(snapshot: Snapshot, most: int) -> csr_array:
-    """Return the (n_terms, n) postings of each sub-chunk's `most` terms by TF-IDF.
-
-    The weight is count · ln(n / df); equal ones keep the order of the terms.
-    """
-    link = snapshot.link("subchunk", "term")
-    rows, terms = entry_rows(link), link.indices
-    frequent = np.bincount(terms, minlength=link.shape[1])
-    weights = np.round(link.data * np.log(len(link.indptr) / frequent[terms]), DECIMALS)
-    order = np.lexsort((terms, -weights, rows))
-    entries = order[np.arange(len(order)) - link.indptr[rows[order]] < most]
-    ones = np.ones(len(entries), dtype=np.float32)
-    return csr_array((ones, (terms[entries], rows[entries])), shape=link.shape[::-1])
-
-
-_SALIENT = Derived("keywords by TF-IDF", _keep_salient)
-
-
 def find_by_keywords(
-    snapshot: Snapshot,
-    query: steps.Query,
-    texts: Texts,
-    pool: int,
-    *,
-    common: float,
-    most: int = 0,
-    by_cosine: bool = True,
+    snapshot: Snapshot, query: steps.Query, texts: Texts, pool: int, *, by_cosine: bool
 ) -> TextCandidates:
     """Rank the sub-chunks that contain the keywords nearest to the query.
 
-    They have `pool` tokens together. Keywords in more than a share `common` of the sub-chunks are
-    ignored, and of each sub-chunk only its `most` terms with the highest TF-IDF count; 0 is all.
-    Unless `by_cosine`, inner products with means are compared, which are short for frequent words.
+    They have `pool` tokens together. Unless `by_cosine`, inner products with means are compared,
+    which are short for frequent words.
     """
     sentence_terms = snapshot.link("sentence", "term")
     n_sentences = np.bincount(sentence_terms.indices, minlength=sentence_terms.shape[1])
@@ -84,9 +56,7 @@ def find_by_keywords(
     scores = keyword_cosines(
         sentence_terms, steps.dense_scores(snapshot, "sentence", query), lengths
     )
-    postings = snapshot.get(_SALIENT, most) if most else snapshot.link("term", "subchunk")
-    frequent = np.diff(postings.indptr) > common * postings.shape[1]
-    scores = np.where(frequent, -np.inf, scores)
+    postings = snapshot.link("term", "subchunk")
 
     def get_posted(term: int) -> list[int]:
         rows = neighbours(postings, term)
