@@ -32,7 +32,6 @@ _WORDS = [
     ("agrag", "rule", "released", "eq15", "mean"),
     ("agrag", "score", "eq2", "normalised", "tfidf"),
     ("agrag", "entities", "statistical", "extracted"),
-    ("agrag", "contains", "provenance", "mention"),
     ("agrag", "order", "fused", "graph"),
     ("bubble", "semantics", "auto", "default", "and", "or", "comparison"),
     ("bubble", "order", "fused", "graph"),

@@ -63,13 +63,12 @@ def look(
     *,
     costs="released",
     entities="statistical",
-    contains="provenance",
     verbatim=True,
     **counted,
 ):
     """Return what a method with these settings sees."""
     found = statistical_entities(snapshot, models().embedder, **counted)
-    graph = build_graph(snapshot, found, entities=entities, contains=contains, verbatim=verbatim)
+    graph = build_graph(snapshot, found, entities=entities, verbatim=verbatim)
     asked = steps.read_query(models(), question)
     hybrid = steps.hybrid_scores(snapshot, asked)
     return Look(open_view(snapshot, asked, graph, found, costs, hybrid), found)

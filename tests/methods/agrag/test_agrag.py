@@ -246,7 +246,6 @@ def check_threads(found, steps_of):
     drawn=st.fixed_dictionaries(
         {
             "costs": st.sampled_from(["released", "paper"]),
-            "contains": st.sampled_from(["provenance", "mention"]),
             "entities": st.sampled_from(["statistical", "extracted"]),
             "verbatim": st.booleans(),
         }
@@ -610,7 +609,6 @@ def test_a_cheap_joint_parts_the_tree(snapshot):
         {"synonym": 0.3},
         {"score": "tfidf", "threshold": 0.2},
         {"entities": "extracted"},
-        {"contains": "mention"},
         {"verbatim": False},
     ],
 )

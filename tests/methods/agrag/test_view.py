@@ -86,8 +86,8 @@ def counted(synonyms=SYNONYMS):
     )
 
 
-def made(*, entities="statistical", contains="provenance", verbatim=True, synonyms=SYNONYMS):
-    drawn = {"entities": entities, "contains": contains, "verbatim": verbatim}
+def made(*, entities="statistical", verbatim=True, synonyms=SYNONYMS):
+    drawn = {"entities": entities, "verbatim": verbatim}
     return build_graph(snapshot(), counted(synonyms), **drawn)
 
 
@@ -132,11 +132,10 @@ def test_the_graph_is_facts_chunks_and_synonyms():
 
 
 @pytest.mark.parametrize("entities", ["statistical", "extracted"])
-@pytest.mark.parametrize("contains", ["provenance", "mention"])
 @pytest.mark.parametrize("verbatim", [True, False])
-def test_the_graph_is_symmetric_and_sorted_without_loops(entities, contains, verbatim):
+def test_the_graph_is_symmetric_and_sorted_without_loops(entities, verbatim):
     """Each edge is stored both ways, with the same weight and triples."""
-    graph = made(entities=entities, contains=contains, verbatim=verbatim)
+    graph = made(entities=entities, verbatim=verbatim)
     sparse = graph.adjacency
     assert sparse.shape == (11, 11)
     rows = np.repeat(np.arange(11), np.diff(sparse.indptr))
@@ -159,11 +158,6 @@ def test_settings_of_the_graph():
     graph = made(entities="extracted")
     assert edges(graph) == in_order(FACTS, where(STATED | EXTRACTED), ALIKE[:1])
     assert not graph.degrees[TERM:FIRST].any()
-    graph = made(contains="mention")
-    mentioned = {(0, 2), (1, 1), (0, 0), (0, 1)}
-    assert edges(graph) == in_order(FACTS, where(STATED | SAID | mentioned), ALIKE)
-    graph = made(contains="mention", entities="extracted")
-    assert (4, FIRST + 2, 1.0, None) in edges(graph)
 
 
 # -- costs ----------------------------------------------------------------------------------------
@@ -249,7 +243,7 @@ def test_an_edge_costs_the_same_from_both_ends():
         grounded=np.ones(two.sum(), dtype=bool),
         empty=0.0,
     )
-    drawn_by = {"entities": "statistical", "contains": "provenance", "verbatim": True}
+    drawn_by = {"entities": "statistical", "verbatim": True}
     graph = build_graph(index, given, **drawn_by)
     query = steps.Query("x", drawn[0], None)
     view = open_view(index, query, graph, given, "released", np.zeros(1))
@@ -272,9 +266,7 @@ def test_a_graph_without_facts_has_costs():
     """Nothing is stated, so synonyms and chunks are all that there is."""
     given = counted()
     given.grounded[:] = False
-    graph = build_graph(
-        snapshot(), given, entities="statistical", contains="provenance", verbatim=True
-    )
+    graph = build_graph(snapshot(), given, entities="statistical", verbatim=True)
     assert edges(graph) == in_order(where(SAID), ALIKE)
     view = open_view(snapshot(), QUERY, graph, given, "released", HYBRID)
     assert view.get_neighbours(0)[0].tolist() == [1, 7]

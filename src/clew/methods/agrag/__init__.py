@@ -25,7 +25,6 @@ from clew.index.snapshot import Snapshot
 from clew.methods.agrag.evidence import FoundSubgraph, subgraph_evidence
 from clew.methods.agrag.view import (
     AgragGraph,
-    Contains,
     Costs,
     Entities,
     Influence,
@@ -79,7 +78,6 @@ class Agrag:
     nested: bool = False  # also those inside longer ones that stand there as often
     synonym: float = 0.8  # cosine that makes names synonyms [φ]
     entities: Entities = "statistical"  # what is salient in a chunk, or "extracted" there
-    contains: Contains = "provenance"  # or "mention", each chunk that mentions an entity
     verbatim: bool = True  # ends of a triple stand in its chunk
     subgraph: bool = True  # off: hybrid retrieval alone
     hybrid: bool = True  # off: the subgraph, its chunks, and those that state its facts
@@ -89,8 +87,7 @@ class Agrag:
 
     def __post_init__(self) -> None:
         steps.check_words(self, costs=Costs, rule=Rule, score=Score, order=Order)
-        steps.check_words(self, entities=Entities, contains=Contains)
-        steps.check_words(self, influence=Influence, filter_by=FilterBy)
+        steps.check_words(self, entities=Entities, influence=Influence, filter_by=FilterBy)
         steps.check_least(self, 1, "chunks", "facts", "kept", "states")
         steps.check_least(self, 0, "passages", "rounds", "longest", "hybrid_chunks")
         steps.check_range(self, 0, 1, "passage_factor", "threshold", "synonym")
@@ -183,7 +180,7 @@ class Agrag:
             nested=self.nested,
             synonym=self.synonym,
         )
-        drawn = (self.entities, self.contains, self.verbatim, self.contains_weight)
+        drawn = (self.entities, self.verbatim, self.contains_weight)
         settings = (self.score, self.threshold, self.longest, self.nested, self.synonym)
         graph = snapshot.get(_GRAPH, drawn, settings, counted=counted)
         if self.entities != "statistical" or counted.empty <= _EMPTY_SHARE:
@@ -195,7 +192,7 @@ class Agrag:
 
 def _read_graph(
     snapshot: Snapshot,
-    drawn: tuple[Entities, Contains, bool, float],
+    drawn: tuple[Entities, bool, float],
     _settings: tuple[Hashable, ...],  # of the statistical entities
     *,
     counted: StatisticalEntities,

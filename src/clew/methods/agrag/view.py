@@ -30,7 +30,6 @@ from clew.index.snapshot.layers import Layer
 Edges = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64], NDArray[np.int32]]
 
 Entities = Literal["statistical", "extracted"]
-Contains = Literal["provenance", "mention"]
 Costs = Literal["released", "paper"]
 Influence = Literal["pagerank", "eq12"]
 
@@ -94,16 +93,14 @@ def build_graph(
     snapshot: Snapshot,
     counted: StatisticalEntities,
     entities: Entities,
-    contains: Contains,
     verbatim: bool,  # noqa: FBT001 -- a setting
     contains_weight: float = 1.0,
 ) -> AgragGraph:
     """Build the graph of all triples whose ends occur in their text.
 
-    An "extracted" entity is contained in a chunk if the chunk's extraction has it; with "mention"
-    an entity contained in any chunk is contained in all chunks that mention it. Without `verbatim`
-    triples with ends outside their text count too. `contains_weight` is that of an edge between
-    chunk and entity. O(edges log edges).
+    An "extracted" entity is contained in a chunk if the chunk's extraction has it. Without
+    `verbatim` triples with ends outside their text count too. `contains_weight` is that of an edge
+    between chunk and entity. O(edges log edges).
     """
     n_entities, n_chunks = len(snapshot.layer("entity")), len(snapshot.layer("chunk"))
     n_terms = len(counted.names)
@@ -121,8 +118,6 @@ def build_graph(
         inside += [counted.entities.nonzero(), (terms + n_entities, chunks)]
     else:
         inside.append(snapshot.link("entity", "chunk").nonzero())
-    if contains == "mention":
-        inside.append(_find_mentions(snapshot, inside, n_entities))
     contained = _join_parts(inside, n_entities + n_terms, n_chunks, contains_weight)
     alike = _join_synonyms(counted, n_entities if entities == "extracted" else None)
     adjacency, pairs = _assemble([facts, contained, alike], n_entities + n_terms + n_chunks)
@@ -144,19 +139,6 @@ def _join_facts(
     numbers = np.arange(len(first), dtype=np.int32)
     edges = low[first], high[first], np.diff(begins).astype(np.float64), numbers
     return edges, begins, triples[order]
-
-
-def _find_mentions(
-    snapshot: Snapshot,
-    inside: Sequence[tuple[NDArray[np.integer], NDArray[np.integer]]],
-    n_entities: int,
-) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
-    is_inside = np.zeros(n_entities, dtype=bool)
-    for nodes, _ in inside:
-        is_inside[nodes[nodes < n_entities]] = True
-    chunks, entities = (snapshot.link("chunk", "unit") @ snapshot.link("unit", "entity")).nonzero()
-    both = is_inside[entities]
-    return entities[both], chunks[both]
 
 
 def _join_parts(

@@ -99,6 +99,11 @@ def test_a_lost_shard_is_missing(opening, folder, does):
     assert told(shards.search(QUESTION)) == told(complete)
 
 
+def test_thanks_need_no_document_of_a_remote_shard(opening):
+    shards, _ = opening()
+    assert shards.ask("Thank you!").evidence.notes == ("this asks nothing: ask a question",)
+
+
 def test_support_is_lowered_by_the_share_that_is_missing(opening):
     """The same hit supports less where a shard that does not have it did not reply."""
     shards, links = opening()
