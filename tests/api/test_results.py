@@ -45,7 +45,7 @@ def test_to_dict_is_plain_and_whole(index, answer):
     added = index.add(DOCUMENTS)
     for result in (added, answer, answer.evidence, answer.context, answer.usage, DOCUMENTS[0]):
         plain = result.to_dict()
-        assert list(plain) == [each.name for each in fields(result)]
+        assert list(plain) == [each.name for each in fields(result) if each.name != "pictures"]
         assert is_plain(plain)
         assert json.loads(json.dumps(plain)) == plain
     assert answer.to_dict()["evidence"]["hits"][0] == answer.evidence.hits[0].to_dict()

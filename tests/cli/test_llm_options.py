@@ -118,7 +118,7 @@ def test_the_guide_names_every_slot():
         text = (files("clew.models.prompts") / f"{name}.md").read_text(encoding="utf-8")
         row = next(line for line in guide.splitlines() if line.startswith(f"- `{name}` "))
         slots = Template(text.partition("# user")[2]).get_identifiers()
-        assert slots
+        assert slots or name == "figure"  # whose picture comes beside it
         assert row.count("$") == len(slots)
         assert all(f"`${slot}`" in row for slot in slots)
 

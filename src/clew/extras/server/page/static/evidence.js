@@ -2,9 +2,8 @@
 
 import { h, percent } from "./dom.js";
 import { isMarkdown, readText, words } from "./markdown.js";
-import { address, indexPath, part } from "./api.js";
-import { state } from "./state.js";
 import { inUnits, placeOf, shortened } from "./text.js";
+import { figureOf } from "./figures.js";
 
 const LONG = 140; // characters of a statement that is printed smaller
 
@@ -12,15 +11,6 @@ const LONG = 140; // characters of a statement that is printed smaller
 export async function openDocument(given) {
   const { openReader } = await import("./reader.js");
   return openReader(given);
-}
-
-/** A figure of a document: its picture, which opens in a tab of its own, above its caption. */
-export function figureOf(figure, document, index = state.index) {
-  const source = address(indexPath(index, `/figures/${part(figure.address)}/${part(document)}`));
-  const caption = [figure.caption, figure.page ? `page ${figure.page}` : ""].filter(Boolean).join(", ");
-  const picture = h("img", { src: source, alt: figure.caption || "A figure without a caption", loading: "lazy", onerror: (event) => event.target.closest("figure").remove() });
-  return h("figure.figure", {}, h("a", { href: source, target: "_blank", rel: "noopener" }, picture),
-    caption ? h("figcaption", { dir: "auto" }, shortened(caption, 300)) : null);
 }
 
 const figuresOf = ({ figures, document_id: id, index }) => (figures || []).map((each) => figureOf(each, id, index));

@@ -3,7 +3,7 @@
 import { announce, count, fill, h, problem, spinner } from "./dom.js";
 import { icon } from "./icons.js";
 import { address, get, indexPath, part } from "./api.js";
-import { figureOf } from "./evidence.js";
+import { figureOf } from "./figures.js";
 import { blocks, isMarkdown, linesOf, tableNode, tables, writer } from "./markdown.js";
 import { inUnits, placeOf, range, shortened } from "./text.js";
 
