@@ -222,8 +222,9 @@ class Ledger:
 
     def totals(self) -> dict[tuple[str, str], Total]:
         """Return the totals of all calls, by model and prompt version."""
-        question = """SELECT model, version, sum(calls), sum(turn = 0),
-            sum(turn = 1 AND failed.key IS NULL), sum(turn = 0 AND failed.key IS NOT NULL),
+        question = """SELECT model, version, sum(calls), sum(CASE WHEN turn = 0 THEN 1 ELSE 0 END),
+            sum(CASE WHEN turn = 1 AND failed.key IS NULL THEN 1 ELSE 0 END),
+            sum(CASE WHEN turn = 0 AND failed.key IS NOT NULL THEN 1 ELSE 0 END),
             coalesce(sum(prompt_tokens), 0), coalesce(sum(completion_tokens), 0),
             coalesce(sum(cost_usd), 0.0), count(cost_usd) = count(*)
             FROM call LEFT JOIN failed USING (key)

@@ -24,7 +24,7 @@ FUNCTIONS = {
         name: each
         for name, each in inspect.getmembers(Index, inspect.isfunction)
         if not name.startswith("_")
-        if name not in {"snapshot_for", "choose_method"}  # which the pipeline calls
+        if name not in {"snapshot_for", "choose_method", "note_missing"}  # which the pipeline calls
         if not inspect.iscoroutinefunction(each)  # the function of its name without the a
     },
 }

@@ -229,10 +229,13 @@ def served(place):
 
 
 def test_connections_are_shared_out(served):
-    """Processes take turns."""
+    """Each goes to the process that serves the fewest; one that ended counts no more."""
     some = [served.connect() for _ in range(6)]
     by_process = [[c for c in some if served.find_process(c) == pid] for pid in served.pids()]
     assert [len(each) for each in by_process] == [3, 3]
+    for each in by_process[0]:
+        each.close()
+    until(lambda: served.find_process(served.connect()) == served.pids()[0])
 
 
 def test_a_sign_in_ends_at_another_process(place, tmp_path, monkeypatch):
@@ -404,15 +407,16 @@ import sys
 from pathlib import Path
 from clew.errors import StoreError
 from clew.extras.server import ServerSettings, run, supervisor
+from clew.extras.server.child import _tell
 
 
-def fail(settings, channel, telling):
+def fail(settings, channel):
     if sys.argv[2] == "sentence":
-        telling.send(StoreError("nothing is there"))
+        _tell(channel, StoreError("nothing is there"))
     raise SystemExit(7)
 
 
-supervisor.serve_passed = fail
+supervisor.serve_handed = fail
 run.log_to_stderr("text")
 run.serve(ServerSettings(home=Path(sys.argv[1]), port=0, processes=2), print)
 """
@@ -487,7 +491,7 @@ def test_jobs_go_on_when_the_process_that_started_them_is_killed(place, tmp_path
 
 
 @pytest.mark.slow
-def test_processes_end_with_the_one_that_started_them(place, tmp_path):
+def test_processes_end_with_the_one_that_hands_them_connections(place, tmp_path):
     with serving(place, tmp_path / "home", "--processes", "2") as served:
         pids = served.pids()
         served.process.kill()

@@ -57,7 +57,7 @@ def test_every_file_is_a_prompt(name):
     assert made.system == made.system.strip()
     assert made.user == made.user.strip()
     assert "$" not in made.user + made.system
-    assert values
+    assert values or name == "figure"  # whose picture comes beside it
     assert all(value in made.user for value in values.values())
 
 

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -118,6 +119,15 @@ def _make_protocol(settings: ServerSettings) -> type[asyncio.Protocol]:
         _served = None  # the request that was served when it was last looked
         _timer: asyncio.TimerHandle | None = None
 
+        def __init__(
+            self,
+            *args: Any,  # noqa: ANN401 -- uvicorn's
+            on_closed: Callable[[], None] = lambda: None,
+            **kwargs: Any,  # noqa: ANN401
+        ) -> None:
+            super().__init__(*args, **kwargs)
+            self._on_closed = on_closed
+
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
             if len(self.connections) > most:
@@ -142,6 +152,7 @@ def _make_protocol(settings: ServerSettings) -> type[asyncio.Protocol]:
             if self._timer is not None:
                 self._timer.cancel()
             super().connection_lost(exc)
+            self._on_closed()
 
     return Bounded
 

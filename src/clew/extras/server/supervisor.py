@@ -1,7 +1,9 @@
-"""A server of several processes: this one accepts connections, the others serve them in turn.
+"""A server of several processes: this one accepts connections, the others serve them.
 
-It alone has the port, and starts another process in the place of one that ends. Processes are
-forked from it, which has one thread and computes nothing: they share what it has imported.
+It alone has the port. It hands each connection to the process that serves the fewest, and starts
+another process in the place of one that ends. A connection that a process has not taken when it
+ends is handed to another one. Processes are forked from this one, which has one thread: they share
+what it has imported.
 """
 
 import gc
@@ -9,7 +11,8 @@ import logging
 import math
 import multiprocessing
 import os
-import select
+import pickle
+import selectors
 import signal
 import socket
 import tempfile
@@ -18,23 +21,22 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from prometheus_client.multiprocess import mark_process_dead
 
 from clew import methods
 from clew.errors import InputError
-from clew.extras.server.child import serve_passed
+from clew.extras.server.child import CLOSED, STOPPING, TAKEN, serve_handed
 from clew.extras.server.settings import GRACE_S, REFUSED, STOP_S, WAITING, ServerSettings
 from clew.extras.server.state import share_measures
 
 if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
     from multiprocessing.context import ForkProcess  # which Windows does not have
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
-_LOOK_S = 0.1  # between two looks at processes and signals, where nobody connects
+_AT_ONCE = 64  # connections that are taken before anything else is looked at
 _PAUSE_S = 1.0  # between two starts of a process; doubles as long as it does not come up
 _LONGEST_S = 30.0
 _END_S = 5.0  # for processes to end when all is done
@@ -81,25 +83,37 @@ class _Serving:
     """A serving process and its state."""
 
     process: "ForkProcess"
-    channel: socket.socket  # through which it gets connections
-    told: "Connection"  # the names of the indexes once it serves, or why it cannot
+    channel: socket.socket
     began: float
     pause_s: float  # before another one is started, if this one ends
-    is_ready: bool = False
+    buffer: bytes = b""  # that it begins with
+    has_begun: bool = False
+    takes: bool = False  # connections
+    n_open: int = 0  # of them
+    last: int = 0  # the number of the one that it was handed last
+    handed: deque[socket.socket] = field(default_factory=deque)  # that it has not taken yet
 
 
 class _Supervisor:
     def __init__(self, settings: ServerSettings, measures: str, listening: socket.socket) -> None:
         self.is_stopping = False
-        self._is_hurried = False
         self._settings = settings
         self._measures = measures
         self._listening = listening
-        self._running: deque[_Serving] = deque()  # the one whose turn it is first
+        self._running: list[_Serving] = []
         self._due: list[tuple[float, float]] = []  # when to start some, and the pause behind that
-        self._names: list[str] = []
+        self._n_handed = 0
+        self._waiting: list[socket.socket] = []  # connections of processes that ended
+        self._is_hurried = False
+        self._names: list[str] | None = None
         self._has_begun = False
-        listening.setblocking(False)
+        self._selector = selectors.DefaultSelector()
+        self._woken, self._wake = socket.socketpair()
+        for each in (self._woken, self._wake, listening):
+            each.setblocking(False)
+        self._selector.register(self._woken, selectors.EVENT_READ, self._hear_signal)
+
+    # -- signals ----------------------------------------------------------------------------------
 
     @contextmanager
     def stopped_by_signals(self) -> Iterator[None]:
@@ -111,6 +125,8 @@ class _Supervisor:
         def note(number: int, _frame: object) -> None:
             self._is_hurried = self.is_stopping and number == signal.SIGINT
             self.is_stopping = True
+            with suppress(BlockingIOError):
+                self._wake.send(b"!")
 
         before = {each: signal.signal(each, note) for each in _SIGNALS}
         try:
@@ -119,99 +135,129 @@ class _Supervisor:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
-    # -- from the start to the end ----------------------------------------------------------------
-
-    def start(self, n: int) -> list[str]:
-        """Start processes; return the index names once all are ready."""
-        for _ in range(n):
-            self._start(_PAUSE_S)
-        while not self.is_stopping and not all(each.is_ready for each in self._running):
-            time.sleep(_LOOK_S)
-            self._look()
-        self._has_begun = True
-        self._listening.listen(WAITING)
-        return self._names
-
-    def run(self) -> None:
-        """Distribute connections until asked to stop."""
-        while not self.is_stopping:
-            # Where no process is ready, connections wait in the system.
-            takes = [self._listening] if any(each.is_ready for each in self._running) else []
-            if select.select(takes, [], [], _LOOK_S)[0]:
-                self._accept()
-            self._look()
-            self._due.sort()
-            while self._due and self._due[0][0] <= time.monotonic():
-                self._start(self._due.pop(0)[1])
-
-    def end(self, grace_s: float) -> None:
-        """Let all processes finish their requests, and exit."""
-        until = time.monotonic() + grace_s
-        self._send_all(signal.SIGTERM)
-        while self._running and time.monotonic() < until:
-            time.sleep(_LOOK_S)
-            if self._is_hurried:
-                self._send_all(signal.SIGINT)
-                self._is_hurried = False
-            self._look()
-
-    def kill(self) -> None:
-        """Kill the remaining processes."""
-        for each in list(self._running):
-            each.process.kill()
-            self._forget(each)
+    def _hear_signal(self) -> None:
+        self._woken.recv(_AT_ONCE)
+        if self._is_hurried:
+            self._send_all(signal.SIGINT)
 
     def _send_all(self, number: signal.Signals) -> None:
         for each in self._running:
             if each.process.pid is not None:
                 os.kill(each.process.pid, number)
 
+    # -- from the start to the end ----------------------------------------------------------------
+
+    def start(self, n: int) -> list[str]:
+        """Start processes; return the index names once all are ready."""
+        for _ in range(n):
+            self._start(_PAUSE_S)
+        while not self.is_stopping and not all(each.takes for each in self._running):
+            self._look()
+        self._has_begun = True
+        self._listening.listen(WAITING)
+        return self._names or []
+
+    def run(self) -> None:
+        """Distribute connections until asked to stop."""
+        listens = False
+        while not self.is_stopping:
+            if listens != (listens := any(each.takes for each in self._running)):
+                if listens:  # else connections wait in the system
+                    self._selector.register(self._listening, selectors.EVENT_READ, self._take)
+                else:
+                    self._selector.unregister(self._listening)
+            while listens and self._waiting:
+                self._pass_connection(self._waiting.pop())
+            self._due.sort()
+            self._look(self._due[0][0] if self._due else None)
+            while self._due and self._due[0][0] <= time.monotonic():
+                self._start(self._due.pop(0)[1])
+        if listens:
+            self._selector.unregister(self._listening)
+
+    def end(self, grace_s: float) -> None:
+        """Let all processes finish their requests, and exit."""
+        until = time.monotonic() + grace_s
+        self._send_all(signal.SIGTERM)
+        while self._running and time.monotonic() < until:
+            self._look(until)
+
+    def kill(self) -> None:
+        """Kill the remaining processes."""
+        for each in list(self._running):
+            each.process.kill()
+            self._forget(each)
+        for connection in self._waiting:
+            connection.close()
+        self._selector.close()
+        self._woken.close()
+        self._wake.close()
+
+    def _look(self, until: float | None = None) -> None:
+        """Wait for an event until `until`, and handle it."""
+        wait_s = None if until is None else max(0.0, until - time.monotonic())
+        for key, _ in self._selector.select(wait_s):
+            key.data()
+
     # -- processes --------------------------------------------------------------------------------
 
     def _start(self, pause_s: float) -> None:
-        context = multiprocessing.get_context("fork")
-        channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        channel.setblocking(False)
-        told, telling = context.Pipe(duplex=False)
-        process = context.Process(target=self._serve, args=(channel, theirs, telling))
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        ours.setblocking(False)
+        process = multiprocessing.get_context("fork").Process(
+            target=self._serve, args=(ours, theirs)
+        )
         signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # they would reach both processes
         try:
-            with theirs, telling:
+            with theirs:
                 process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-        self._running.append(_Serving(process, channel, told, time.monotonic(), pause_s))
+        started = _Serving(process, ours, time.monotonic(), pause_s)
+        self._running.append(started)
+        self._selector.register(ours, selectors.EVENT_READ, lambda: self._handle_message(started))
 
-    def _serve(self, channel: socket.socket, theirs: socket.socket, telling: "Connection") -> None:
-        """Serve in a forked process, after closing the parent's sockets."""
+    def _serve(self, ours: socket.socket, theirs: socket.socket) -> None:
+        """Serve in a forked process, after closing the parent's resources."""
         os.setsid()  # Ctrl-C in a terminal is for the supervisor
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-        for each in (channel, self._listening, *(other.channel for other in self._running)):
+        self._selector.close()
+        held = [ours, self._listening, self._woken, self._wake, *self._waiting]
+        for other in self._running:
+            held += [other.channel, *other.handed]
+        for each in held:
             each.close()
-        serve_passed(self._settings, theirs, telling)
+        serve_handed(self._settings, theirs)
 
-    def _look(self) -> None:
-        """Hear what processes tell, and see which have ended."""
-        for each in list(self._running):
-            if not each.is_ready and each.told.poll():
-                self._hear(each)
-            if not each.process.is_alive():
-                self._schedule_replacement(each)
-
-    def _hear(self, serving: _Serving) -> None:
-        """Hear that a process serves, or why it cannot."""
+    def _handle_message(self, serving: _Serving) -> None:
+        """Handle a message from a process."""
         try:
-            message = serving.told.recv()
-        except EOFError:  # it ended without a word
+            data = serving.channel.recv(1 << 16)
+        except ConnectionResetError:
+            data = b""
+        if not data:
+            self._schedule_replacement(serving)
             return
-        if not isinstance(message, Exception):
-            self._names, serving.pause_s, serving.is_ready = message, _PAUSE_S, True
-        elif self._has_begun:
-            _log.error("a process of the server cannot serve: %s", message)
-        else:
-            raise message
+        if not serving.has_begun:
+            serving.buffer += data
+            line, end_of_line, data = serving.buffer.partition(b"\n")
+            if not end_of_line:
+                return
+            message = pickle.loads(bytes.fromhex(line.decode()))  # noqa: S301 -- of our own process
+            if isinstance(message, Exception):
+                if not self._has_begun:
+                    raise message
+                _log.error("a process of the server cannot serve: %s", message)
+                return
+            self._names, serving.pause_s = message, _PAUSE_S
+            serving.has_begun = serving.takes = True
+        serving.n_open -= data.count(CLOSED)
+        for _ in range(data.count(TAKEN)):
+            serving.handed.popleft().close()
+        if STOPPING in data:
+            serving.takes = False
 
     def _schedule_replacement(self, serving: _Serving) -> None:
         """Schedule a replacement for a dead process, unless the server stops."""
@@ -228,31 +274,39 @@ class _Supervisor:
 
     def _forget(self, serving: _Serving) -> int:
         """Remove a process; return its exit status."""
-        self._running.remove(serving)
+        self._selector.unregister(serving.channel)
         serving.channel.close()
-        serving.told.close()
+        self._running.remove(serving)
+        self._waiting += serving.handed
         serving.process.join()
         return serving.process.exitcode or 0
 
     # -- connections ------------------------------------------------------------------------------
 
-    def _accept(self) -> None:
-        """Accept a connection, and pass it to the process whose turn it is."""
-        try:
-            connection, _address = self._listening.accept()
-        except (BlockingIOError, ConnectionAbortedError):
-            return
-        except OSError as error:  # no file is left: one that waits is taken later
-            _log.error("no connection can be taken (%s)", error.strerror)
-            time.sleep(_PAUSE_S)
-            return
-        with connection:
-            for serving in [each for each in self._running if each.is_ready]:
-                self._running.remove(serving)
-                self._running.append(serving)
-                with suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
-                    socket.send_fds(serving.channel, [b"+"], [connection.fileno()])
-                    return
-            with suppress(OSError):
-                connection.setblocking(False)
-                connection.send(REFUSED)
+    def _take(self) -> None:
+        """Accept the waiting connections."""
+        for _ in range(_AT_ONCE):
+            try:
+                connection, _address = self._listening.accept()
+            except (BlockingIOError, ConnectionAbortedError):
+                return
+            except OSError as error:  # no file is left: one that waits is taken later
+                _log.error("no connection can be taken (%s)", error.strerror)
+                time.sleep(_PAUSE_S)
+                return
+            self._pass_connection(connection)
+
+    def _pass_connection(self, connection: socket.socket) -> None:
+        """Pass a connection to the least busy process, round robin on ties."""
+        able = [each for each in self._running if each.takes]
+        for serving in sorted(able, key=lambda each: (each.n_open, each.last)):
+            with suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
+                socket.send_fds(serving.channel, [b"+"], [connection.fileno()])
+                self._n_handed += 1
+                serving.last = self._n_handed
+                serving.n_open += 1
+                serving.handed.append(connection)
+                return
+        with connection, suppress(OSError):
+            connection.setblocking(False)
+            connection.send(REFUSED)
