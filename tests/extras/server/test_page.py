@@ -11,7 +11,7 @@ from clew.extras.server.page import POLICY, STATIC, VIEWS
 # What a browser loads before it shows the field for a question.
 FIRST = (
     "index.html", "style.css", "theme.js", "app.js", "state.js", "dom.js", "api.js", "ask.js",
-    "options.js", "evidence.js", "markdown.js", "text.js", "icons.js", "icon.svg",
+    "options.js", "evidence.js", "figures.js", "markdown.js", "text.js", "icons.js", "icon.svg",
 )  # fmt: skip
 FILES = sorted(path.name for path in STATIC.iterdir())
 SCRIPTS = sorted(path.name for path in STATIC.glob("*.js"))
