@@ -125,7 +125,7 @@ def check_index(opener: options.Opener, folder: Path, *, as_json: bool) -> None:
 def _describe_damage(found: Sequence[Damage], folder: Path) -> Iterator[str]:
     """Yield the damage, and what can be done about it."""
     if not found:
-        yield f"{options.display_name(folder)}: every byte is as it was written."
+        yield f"{options.display_name(folder)}: no damage, all checksums match."
     for each in found:
         yield f"{bold(one_line(each.file))}  {one_line(each.what)}"
         if each.is_cached:

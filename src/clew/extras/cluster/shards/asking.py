@@ -54,6 +54,7 @@ class Shard:
         self.is_here = is_here  # in this process, and so never lost by time
         self.first = os.getpid() % len(copies)  # processes that ask begin with different copies
         self.failed: set[int] = set()  # copies that did not reply the last time
+        self.is_reported = False  # as lost, in the log, until it replies again
         self._seconds: dict[type, deque[float]] = defaultdict(lambda: deque(maxlen=_REMEMBERED))
         self._asking = ThreadPoolExecutor(1, "clew-shard")
         self._threads = ThreadPoolExecutor(_THREADS * len(copies), "clew-copy")
@@ -144,6 +145,8 @@ class Inquiry:
                     replies[number] = shard.copies[0].ask(requests[number])
             except ClewError as error:
                 failed[number] = error
+            else:
+                shard.is_reported = False
         if is_needed and failed:
             self._lose(failed)
         return replies
@@ -163,7 +166,9 @@ class Inquiry:
                 said = f"there is no index in the shard {name}: {hint}"
             if self._strict or len(self.lost) == len(self._shards):
                 raise StoreError(said) from why
-            _log.warning("%s", said)
+            if not self._shards[number].is_reported:
+                self._shards[number].is_reported = True
+                _log.warning("%s", said)
         raise ShardLost("a shard was lost while it was asked: ask again")
 
     @property
