@@ -131,7 +131,7 @@ def _normalize(residual: NDArray[np.float64]) -> NDArray[np.float64]:
 def _collect_sets(
     graph: UnitGraph, ways: Sequence[tuple[UnitSet, int, int]], beam: Beam
 ) -> dict[_Key, _Candidate]:
-    """Return the distinct states: unit sets with their frontiers."""
+    """Merge expansions that reach the same state; return one candidate for each state."""
     units = list(dict.fromkeys(unit for _, _, unit in ways))
     entities = dict(zip(units, graph.entities_of(units), strict=True))
     sets: dict[_Key, _Candidate] = {}

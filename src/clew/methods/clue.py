@@ -307,7 +307,7 @@ class CluePaper(Clue):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClueReleased(CluePaper):
-    """Clue-RAG as the authors' public code runs it; what is not followed: docs/methods/clue.md."""
+    """Clue-RAG as the authors' public code runs it; deviations: docs/methods/clue.md."""
 
     name: ClassVar[str] = "clue_released"
 

@@ -86,7 +86,7 @@ def reply_to(
 
 
 def replies_to(llm: LLM, asked: Sequence[Prompt]) -> list[Reply]:
-    """Return the replies to prompts; if the budget is spent, those already paid for."""
+    """Return the LLM's replies to prompts; beyond the budget, recorded replies alone."""
     if len(asked) > 1:
         try:
             return list(llm.complete(asked))

@@ -40,7 +40,7 @@ _SCHEMA = closed_schema(
 
 @dataclass(frozen=True, slots=True)
 class CommunityReport:
-    """A report on a community."""
+    """An LLM's report on a community of entities."""
 
     title: str
     text: str

@@ -38,7 +38,7 @@ _LONGEST_RELATION = 500  # of the descriptions that a relation's vector has
 
 
 def relation_cosines(snapshot: Snapshot, models: Models, words: str) -> NDArray[np.float64]:
-    """Return the (r,) cosines of the relations of the whole graph to keywords.
+    """Return the (r,) cosines between the keywords and every relation of the graph.
 
     Where no triple has a description, a relation's is the best one of its triples.
     """

@@ -31,7 +31,7 @@ _SENTENCES = 5  # of one without an LLM
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
-    """n nodes: the chunks or the summaries of a level, in the order of the texts, or all."""
+    """Nodes of a summary tree: one level in text order, or the levels together."""
 
     vectors: NDArray[np.floating]  # (n, d)
     texts: Sequence[str]

@@ -129,7 +129,7 @@ class PaperModels:
         return self.answer_llm or self.llm
 
     def explain_missing(self, row: PaperRow) -> str:
-        """Return why a row cannot be measured, or nothing if it can."""
+        """Return the reason why a row cannot be measured, empty if it can."""
         if row.missing:
             return row.missing
         if row.asks and self.reader is None:
@@ -314,7 +314,7 @@ def _measure_settings(
     budget: Budget | None,
     on_progress: Progress | None,
 ) -> tuple[Means, Mapping[str, str]]:
-    """Return what settings give on an index, and the names of the models."""
+    """Measure settings on an index; return their results and the names of the models."""
     if dataset.format != labels.FORMAT:
         report = measure(
             index,

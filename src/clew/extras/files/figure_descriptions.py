@@ -67,7 +67,7 @@ def _write_prompt(picture: bytes, model: str) -> Prompt:
 
 
 def _insert_descriptions(document: Document, described: Mapping[str, str], model: str) -> Document:
-    """Return a document with descriptions behind its figures' captions, as their text."""
+    """Insert the descriptions of figures into a document, after their captions."""
     edits, longer = [], Counter[int]()
     for each in document.figures:
         block = _write_block(each, described[each.address], model)

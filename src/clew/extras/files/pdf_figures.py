@@ -33,7 +33,7 @@ _LONGEST = 300  # characters of a caption
 
 
 def find_figures(page: PdfPage, text_page: PdfTextPage) -> Iterator[tuple[float, bytes]]:
-    """Yield the figures of a page: the share of its text above the middle, and the picture."""
+    """Yield each figure of a page: the share of the text above its middle, and its picture."""
     from pypdfium2.raw import FPDF_PAGEOBJ_FORM, FPDF_PAGEOBJ_IMAGE
 
     whole, n = page.get_bbox(), max(text_page.count_chars(), 1)

@@ -304,7 +304,7 @@ class Catalogue(ABC):
         )
 
     def _add_pictures(self, documents: Iterable[Document]) -> None:
-        """Store the pictures of documents, each once."""
+        """Store the pictures of documents, deduplicated by content."""
         found = {address: d for d in documents for address in d.pictures}
         if found and not self.meta("pictures"):
             self._select(f"CREATE TABLE {_PICTURE}")

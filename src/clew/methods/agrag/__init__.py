@@ -222,7 +222,7 @@ class AgragPaper(Agrag):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgragReleased(Agrag):
-    """AGRAG as the authors' public code runs it; what is not followed: docs/methods/agrag.md.
+    """AGRAG as the authors' public code runs it; deviations: docs/methods/agrag.md.
 
     Nodes are the ends of triples, whether or not their text has them, and hybrid retrieval fills
     the context up to five items: chunks, and parts of the subgraph in words.

@@ -355,7 +355,7 @@ class KetPaper(_Paper):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KetReleased(KetPaper):
-    """The strategy "keyword" of the authors' public code, as far as docs/methods/ket.md says."""
+    """KET-RAG's released strategy "keyword"; deviations are listed in docs/methods/ket.md."""
 
     name: ClassVar[str] = "ket_released"
     seed_entities: int = 20
@@ -366,7 +366,7 @@ class KetReleased(KetPaper):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HybridReleased(KetReleased):
-    """The strategy "text" of that code: the nearest sub-chunks in place of keywords."""
+    """KET-RAG's released strategy "text": the nearest sub-chunks in place of keywords."""
 
     name: ClassVar[str] = "hybrid_released"
     rest: Rest = "nearest"

@@ -60,7 +60,7 @@ class Shard:
         self._threads = ThreadPoolExecutor(_THREADS * len(copies), "clew-copy")
 
     def send(self, request: Request, seconds: float) -> Future[Reply]:
-        """Ask the copies of a remote shard for some seconds at most."""
+        """Ask the copies of a remote shard, for at most `seconds`."""
         return self._asking.submit(self._ask, request, time.monotonic() + seconds)
 
     def _ask(self, request: Request, ends: float) -> Reply:
@@ -93,7 +93,7 @@ class Shard:
         raise why
 
     def _ask_copy(self, copy: int, request: Request) -> Reply:
-        """Return the reply of a copy, and remember how it went."""
+        """Ask one copy; record how long it took, or that it failed."""
         began = time.monotonic()
         try:
             reply = self.copies[copy].ask(request)

@@ -145,7 +145,7 @@ class Shards(Askable, Closing):
         return self._run(count)
 
     def _run(self, ask: Callable[[Inquiry], T]) -> T:
-        """Ask shards, and again where one is lost or was written to meanwhile."""
+        """Ask the shards; start over when one is lost or was written to meanwhile."""
         with self._lock:
             inquiry = Inquiry(self._shards, self._deadline_s, strict=self._strict)
             changes = 0

@@ -33,7 +33,7 @@ from clew.models import Embedder
 
 
 class GenerationChanged(StoreError):
-    """A shard has left the state that a request names, or a copy of it has another one."""
+    """The shard, or the copy that was asked, is not at the generation that a request names."""
 
 
 def reply_to_bytes(index: Index, sent: bytes) -> bytes:
