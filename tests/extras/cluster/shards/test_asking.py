@@ -8,6 +8,7 @@ import pytest
 
 import clew
 from clew import errors
+from clew.extras.cluster.shards import asking
 from clew.extras.cluster.shards.asking import Shard
 from clew.extras.cluster.shards.exchange import Describe, Near
 from clew.extras.cluster.shards.index import Shards
@@ -80,6 +81,14 @@ def timed(call):
     return value, time.monotonic() - began
 
 
+def is_complete_soon(shards):
+    """Return whether an answer is complete again, as soon as the late replies are taken."""
+    until = time.monotonic() + 30
+    while shards.search(QUESTION).partial and time.monotonic() < until:
+        time.sleep(0.05)
+    return not shards.search(QUESTION).partial
+
+
 @pytest.mark.parametrize("does", ["fail", "hang"])
 def test_a_lost_shard_is_missing(opening, folder, does, caplog):
     """The answer is that of the others, and says so; so is the next one, which hardly waits."""
@@ -135,8 +144,7 @@ def test_a_shard_that_was_never_there_is_missing(opening):
     assert (found.missing, taken < SHORT_S) == (("shard-0000",), True)
     links[0][0].does = "reply"
     links[0][0].goes_on.set()
-    time.sleep(0.2)
-    assert not shards.search(QUESTION).partial
+    assert is_complete_soon(shards)
 
 
 def test_shards_that_are_lost_one_by_one_take_no_longer(opening):
@@ -176,13 +184,14 @@ def test_a_filter_that_only_a_lost_shard_fulfils_is_no_error_of_the_caller(openi
 
 
 @pytest.mark.parametrize("does", ["fail", "hang", 5.0])
-def test_another_copy_replies(opening, does):
+def test_another_copy_replies(opening, does, monkeypatch):
     """Whatever is wrong with a copy: the answer is complete, and the copy is asked last then."""
     shards, links = opening(copies=2, deadline_s=20)
     complete = shards.search(QUESTION)
     links[1][0].does = does
     found, taken = timed(lambda: shards.search(QUESTION))
     assert (told(found), taken < 5) == (told(complete), True)
+    monkeypatch.setattr(asking, "_HEDGE_LEAST_S", 20.0)  # a busy machine delays good copies, too
     before = links[1][0].n_asked
     assert told(shards.search(QUESTION)) == told(complete)
     assert links[1][0].n_asked == before
@@ -197,9 +206,7 @@ def test_a_copy_that_replies_late_is_well_again(opening):
     assert shards._shards[1].failed == {0, 1}  # noqa: SLF001
     links[1][1].does = "reply"
     links[1][1].goes_on.set()
-    while shards._shards[1].failed == {0, 1}:  # noqa: SLF001
-        time.sleep(0.01)
-    assert not shards.search(QUESTION).partial
+    assert is_complete_soon(shards)
 
 
 def test_a_copy_that_hangs_keeps_no_question(opening):
@@ -214,8 +221,7 @@ def test_a_copy_that_hangs_keeps_no_question(opening):
     assert links[1][0].n_asked - before <= 4  # the others wait, and are taken back
     links[1][0].does = "reply"
     links[1][0].goes_on.set()
-    time.sleep(0.2)
-    assert not shards.search(QUESTION).partial
+    assert is_complete_soon(shards)
 
 
 def test_copies_of_another_state_are_never_mixed(folder):
