@@ -17,6 +17,7 @@ repeat to the digit; seconds depend on the machine.
 from __future__ import annotations
 
 import argparse
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -151,11 +152,26 @@ def measure_papers(folder: Path, options: Options) -> papers.Cells:
     """Return what the rows of papers' tables give on a dataset, with an LLM's triples if it has."""
     if "papers" not in options.parts or folder.name not in papers.MEASURED:
         return {}
-    dataset = load(folder, limit=min(N_PRINTED, options.limit or N_PRINTED))
-    # Triples of a part of the passages are not what a paper has.
-    recorded = folder / TRIPLES if folder.name not in SPLITS else None
-    is_there = recorded is not None and recorded.exists()
-    return papers.measure(dataset, options.indexes / "papers", recorded if is_there else None)
+    recorded = folder / TRIPLES if (folder / TRIPLES).exists() else None
+    limit = min(N_PRINTED, options.limit or N_PRINTED)
+    corpus = None
+    if recorded and folder.name in SPLITS:  # a paper has triples of all passages
+        corpus = _write_extracted(folder, options.indexes / f"{folder.name}.extracted")
+    dataset = replace(
+        load(folder, corpus=corpus, split=SPLITS.get(folder.name), limit=limit), name=folder.name
+    )
+    return papers.measure(dataset, options.indexes / "papers", recorded)
+
+
+def _write_extracted(folder: Path, place: Path) -> Path:
+    """Write the passages that have recorded triples to a folder, and return it."""
+    lines = (folder / TRIPLES).read_bytes().splitlines()
+    extracted = {json.loads(line)["passage_id"] for line in lines}
+    lines = (folder / "corpus.jsonl").read_bytes().splitlines(keepends=True)
+    place.mkdir(parents=True, exist_ok=True)
+    kept = (line for line in lines if json.loads(line)["id"] in extracted)
+    (place / "corpus.jsonl").write_bytes(b"".join(kept))
+    return place
 
 
 def build(index: clew.Index, dataset: Dataset, recorded: Path | None) -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from clew.readers.sources import Source
 
 _FETCHED = "fetched"  # what a store keeps under it: fingerprints of what was fetched
-_IMPORTED = "imported"  # what a store keeps under it: the ids of places that imports look after
+IMPORTED = "imported"  # what a store keeps under it: the ids of places that imports look after
 _PART = "part"  # what a store keeps under it: which of several shards it is
 NOTE = "roots"  # what a store keeps the roots under
 _LINE = compile_re(r":\d+$")  # behind the file of a record
@@ -89,14 +89,14 @@ def store_fetched(store: Store, fetched: FetchedPlaces, report: AddReport) -> No
 
 def record_imported(store: Store, place_id: str) -> None:
     """Record that the documents of a source are managed by an import."""
-    noted = store.note(_IMPORTED)
+    noted = store.note(IMPORTED)
     if place_id not in noted:
-        store.set_note(_IMPORTED, {**noted, place_id: {}})
+        store.set_note(IMPORTED, {**noted, place_id: {}})
 
 
 def list_file_documents(store: Store) -> list[str]:
     """Return the ids of stored documents that come from files, not from imports."""
-    above = tuple(f"{each}/" for each in store.note(_IMPORTED))
+    above = tuple(f"{each}/" for each in store.note(IMPORTED))
     return [
         own
         for own, content in store.hashes().items()

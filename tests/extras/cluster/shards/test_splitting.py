@@ -12,6 +12,7 @@ from clew import testing
 from clew.api import open_index
 from clew.base.runtime import sqlite
 from clew.errors import InputError
+from clew.index.store.opening import open_store
 from clew.shards import Neighbourhood, open_shards, split
 from clew.testing import small_documents
 from tests.index.build import scratch
@@ -150,6 +151,24 @@ def test_the_vocabulary_is_in_every_shard(whole, place):
         snapshot = shards.gathered(QUESTION).snapshot
         assert dict(snapshot.vocabulary) == said
         assert {*names_of(snapshot)} == {*shown}
+
+
+def test_the_next_add_to_a_shard_goes_by_the_choices_of_the_index(whole, place):
+    """What is extracted, which methods it is made for, what an import looks after."""
+    chosen = {
+        "wanted": {"units": 0.5, "seed": 7},
+        "methods": {"methods": ["clue", "walk"]},
+        "figures": {"model": "an LLM"},
+        "imported": {"mail": {}},
+    }
+    with closing(open_store(whole)) as store:
+        for name, values in chosen.items():
+            store.set_note(name, values)
+        store.set_note("fetched", {"somewhere": {}})
+    for shard in split(whole, place / "shards", 2):
+        with closing(open_store(shard)) as store:
+            assert {name: store.note(name) for name in chosen} == chosen
+            assert not store.note("fetched")
 
 
 def names_of(snapshot):

@@ -15,10 +15,13 @@ from numpy.typing import NDArray
 from clew import Index, Snapshot
 from clew import open as open_index
 from clew.api import checked
+from clew.api.adding import DESCRIBED
+from clew.api.opened import MADE_FOR
 from clew.base.runtime.private import make_folder
 from clew.errors import InputError, StoreError
+from clew.index import choose
 from clew.index.generation import open_snapshot
-from clew.index.origins import set_part
+from clew.index.origins import IMPORTED, set_part
 from clew.index.snapshot.batch import Batch
 from clew.index.store import opening, paid, sharded
 from clew.index.store.database import LOCK, WriterLock
@@ -36,6 +39,7 @@ _BATCH_SIZE = 500  # documents of a commit
 _TEXTS = 10_000
 _STAGED = ".splitting"  # ends the name of the folder in which shards are not whole
 _DIGEST = 8  # bytes of a key by which it is told from others
+_CHOICES = (choose.NOTE, MADE_FOR, DESCRIBED, IMPORTED)  # what the next `add` goes by
 
 
 @checked
@@ -83,7 +87,7 @@ def split(folder: str | Path, home: str | Path, n_shards: int) -> list[Path]:
 
 
 def _fill_shard(store: Store, index: Index, part: Mapping[str, str]) -> None:
-    """Commit some documents of an index to a shard, with the whole vocabulary."""
+    """Commit some documents of an index to a shard, with its whole vocabulary and its choices."""
     snapshot = index.snapshot()
     rows = np.asarray(snapshot.layer("document").rows(list(part)), dtype=np.int64)
     for start in range(0, len(rows), _BATCH_SIZE):
@@ -91,6 +95,10 @@ def _fill_shard(store: Store, index: Index, part: Mapping[str, str]) -> None:
         store.commit(batch, [part[each.id] for each in batch.documents])
     if vocabulary := index.vocabulary():
         store.set_vocabulary(vocabulary)
+    with closing(opening.open_store(index.folder)) as whole:
+        for name in _CHOICES:
+            if values := whole.note(name):
+                store.set_note(name, values)
 
 
 # -- where they are --------------------------------------------------------------------------------
