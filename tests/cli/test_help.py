@@ -1,5 +1,6 @@
 """What the commands say about themselves, and how quickly."""
 
+import json
 import os
 import re
 import shutil
@@ -257,11 +258,21 @@ def test_an_index_is_an_option_or_the_last_word(clew, own_index, tmp_path, name,
     assert "[INDEX]" in clew(name, "--help").stdout.partition("\n\n")[0]
 
 
+def test_an_index_before_the_question_is_understood(clew, own_index):
+    question = "Who built the Fram?"
+    first, last = (clew("ask", *words, "--json") for words in (
+        (own_index, question), (question, own_index)))  # fmt: skip
+    assert first.exit_code == last.exit_code
+    assert json.loads(first.stdout)["text"] == json.loads(last.stdout)["text"]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["themes", "none.clew"], "none.clew is not a Clew index: create one with"),
         (["show", "Fram", "none.clew"], "none.clew is not a Clew index: create one with"),
+        (["chat", "."], ". is not a Clew index: create one with"),
+        (["ask", ".", "Who built it?"], ". is not a Clew index: create one with"),
         (["themes", "Fram"], "unexpected extra argument (Fram)"),
         (["ask", "What is my.clew"], "my.clew is not a Clew index"),
         (["ask", "Who", "built", "it"], "unexpected extra arguments (built it)"),

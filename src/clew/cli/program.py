@@ -188,17 +188,18 @@ class GroupedCommand(click.Command):
         return super().parse_args(ctx, args)
 
     def _find_index(self, ctx: click.Context, args: list[str]) -> str | None:
-        """Return the last argument if it names an index, else None."""
+        """Return the last argument, or the first of too many, if it names an index, else None."""
         values, rest, _ = self.make_parser(ctx).parse_args(list(args))
         if config.INDEX in values:
             return None
-        if rest:
-            return rest[-1] if _is_index_name(rest[-1]) or rest[-1].endswith(".clew") else None
         names = [each.name for each in self.params if isinstance(each, click.Argument)]
         given = [each for each in map(values.get, names) if isinstance(each, str | tuple)]
-        word = (given or [""])[-1]
-        word = word if isinstance(word, str) else word[-1]
-        return word if _is_index_name(word) else None
+        words = [word for each in given for word in ((each,) if isinstance(each, str) else each)]
+        for word in (rest[-1], *words[:1]) if rest else words[-1:]:
+            is_meant = rest and (word.endswith(".clew") or Path(word).is_dir())
+            if is_meant or _is_index_name(word):
+                return word
+        return None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {heading: [] for heading in HEADINGS}
