@@ -254,3 +254,27 @@ def test_nothing_to_start_from():
         raise AssertionError
 
     assert grow_unit_sets(example_graph(), [], QUERY_VECTOR, score, Beam()) == []
+
+
+class CountedVectors(np.ndarray):
+    """Vectors that count the products they are asked for."""
+
+    n_products = 0
+
+    def products(self, rows, other):
+        CountedVectors.n_products += len(rows) * other.shape[1]
+        return np.asarray(self)[rows] @ other
+
+
+def test_units_are_compared_with_the_states_that_reach_them():
+    """Two halves of a graph share no entity: each unit is compared with the states of its own."""
+    draw, side = np.random.default_rng(1), 20
+    mentions = np.zeros((2 * side, 4))
+    mentions[:side, :2] = mentions[side:, 2:] = 1
+    vectors = draw.normal(size=(2 * side, 8)).astype(np.float32).view(CountedVectors)
+    graph = graph_of(csr_array(mentions), vectors)
+    beam = Beam(depth=2, width=40, k=side)
+    CountedVectors.n_products = 0
+    grow_unit_sets(graph, range(4), draw.normal(size=8), lambda sets: np.zeros(len(sets)), beam)
+    # At first two entities of each side with one state; then with those of their own side.
+    assert CountedVectors.n_products == 4 * side + 2 * (2 * side) * side

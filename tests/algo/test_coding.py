@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.algo.coding import BITS, code_width, decode, decoding_buffer, encode, multiply_codes
+from clew.algo.coding import BITS, code_width, decode, encode, multiply_codes
 
 
 def unit(n, d, seed=0):
@@ -32,7 +32,7 @@ def test_32_bits_lose_nothing():
     rows = encode(vectors, 32)
     np.testing.assert_array_equal(rows.view("<f4"), vectors)
     np.testing.assert_array_equal(decode(rows, 17, 32), vectors)
-    products = multiply_codes(rows, others.T, 32, decoding_buffer(9, 17, 32))
+    products = multiply_codes(rows, others.T, 32)
     np.testing.assert_array_equal(products, vectors @ others.T)
 
 

@@ -336,3 +336,16 @@ def test_every_node_needs_a_degree():
     """Degrees of another graph would be read where they are not."""
     with pytest.raises(InputError, match="2 nodes need as many degrees, but there are 3"):
         local_pagerank(partial(take_rows, adjacency(2, [(0, 1)])), np.ones(3), {0: 1.0})
+
+
+def test_a_question_leaves_no_trace_in_the_next_one():
+    """The zeros of one question are those of the next, in a smaller graph too."""
+    draw = np.random.default_rng(3)
+    for n in (100, 40, 90):
+        graph = adjacency(n, [(*draw.integers(0, n - 5, 2).tolist(), 1.0) for _ in range(3 * n)])
+        first, other = ({int(node): 1.0} for node in graph.indices[:2])
+        alone = local(graph, other, residual=1e-6)
+        local(graph, first, residual=1e-6)
+        again = local(graph, other, residual=1e-6)
+        assert again.nodes.tolist() == alone.nodes.tolist()
+        assert again.scores.tolist() == alone.scores.tolist()

@@ -50,14 +50,9 @@ def oracle(snapshot, method, question):
     rarity = np.log(1 + len(owners) / np.maximum(df, 1))
     graph.add_nodes_from(("chunk", c) for c in range(len(owners)))
     graph.add_nodes_from(("entity", e) for e in range(len(df)))
-    direct = titles if method.unit_nodes else mentions + titles
+    direct = mentions + titles
     for c, e in zip(*np.nonzero(direct), strict=True):
         graph.add_edge(("chunk", c), ("entity", e), weight=direct[c, e] * rarity[e])
-    if method.unit_nodes:
-        for c, u in zip(*np.nonzero(chunk_units), strict=True):
-            graph.add_edge(("chunk", c), ("unit", u), weight=1.0)
-        for u, e in zip(*np.nonzero(unit_entities), strict=True):
-            graph.add_edge(("unit", u), ("entity", e), weight=rarity[e])
     found = method.retrieve(question, snapshot, models())
     entities = snapshot.layer("entity").rows([step.id for step in found.seeds])
     restart = {("entity", e): s.score for e, s in zip(entities, found.seeds, strict=True)}
@@ -76,11 +71,10 @@ def oracle(snapshot, method, question):
     "method",
     [
         PageRank(chunks=99),
-        PageRank(chunks=99, unit_nodes=True),
         PageRank(chunks=99, damping=0.85, title_weight=0.5, chunk_weight=1.0, seed_chunks=3),
         PageRank(chunks=99, anchored_units=0, damping=0.0),
     ],
-    ids=["default", "unit nodes", "other weights", "no spreading"],
+    ids=["default", "other weights", "no spreading"],
 )
 @pytest.mark.parametrize("question", QUESTIONS[:3])
 def test_scores_are_those_of_networkx(method, question):

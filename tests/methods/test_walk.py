@@ -8,7 +8,7 @@ from clew.algo import pagerank
 from clew.base.types import Document
 from clew.methods.walk import Walk
 from clew.steps import entity_graph as graphs
-from clew.steps.entity_graph import Links, entity_graph
+from clew.steps.entity_graph import entity_graph
 from clew.testing import HashTokenEmbedder, ScriptedLLM, built, models
 from clew.text.chunking import Chunking
 
@@ -100,13 +100,13 @@ def test_the_first_questions_of_a_large_graph_give_what_later_ones_do(monkeypatc
     with built(CHAIN) as snapshot:
         first = ALONE.retrieve(QUESTION, snapshot, models())
         assert first.paths
-        assert entity_graph(snapshot, Links(title_weight=5.0)).edges is not None
+        assert entity_graph(snapshot, 5.0).edges is not None
         assert ALONE.retrieve(QUESTION, snapshot, models()) == first
         with built(CHAIN) as later:
             later.prepare_as(snapshot)
-            assert entity_graph(later, Links(title_weight=5.0)).edges is not None
+            assert entity_graph(later, 5.0).edges is not None
     with built(CHAIN) as snapshot:
-        assert entity_graph(snapshot, Links(title_weight=5.0)).edges is None
+        assert entity_graph(snapshot, 5.0).edges is None
 
 
 def test_where_it_starts(chain):

@@ -7,7 +7,7 @@ import pytest
 
 from clew.algo import coding
 from clew.models import TokenVectors, gives_tokens, is_late
-from clew.models.maxsim import COSINE_WEIGHT, MaxSim, blend, unit_rows
+from clew.models.maxsim import COSINE_WEIGHT, MaxSim, best_matches, blend, unit_rows
 
 DIMENSION = 64
 
@@ -80,3 +80,20 @@ def test_no_texts_no_words_and_no_direction(reranker):
     assert np.isfinite(reranker.score("gauss", [""])).all()
     rows = unit_rows(np.array([[0, 0], [3, 4]], dtype=np.float32))
     np.testing.assert_allclose(rows, [[0, 0], [0.6, 0.8]], atol=1e-6)
+
+
+class SmallProducts(np.ndarray):
+    """Vectors that are multiplied in parts of up to 2^18 multiplications."""
+
+    def __matmul__(self, other):
+        assert len(self) * other.size <= 2**18
+        return np.asarray(self) @ np.asarray(other)
+
+
+def test_a_long_text_wakes_no_second_thread():
+    """BLAS takes one from there on, which spins for longer than the product takes."""
+    draw = np.random.default_rng(1)
+    query, text = (unit_rows(draw.normal(size=(n, 384)).astype(np.float32)) for n in (12, 300))
+    expected = (text @ query.T).max(axis=0)
+    found = best_matches(query, [text.view(SmallProducts)])
+    np.testing.assert_allclose(found[0], expected, rtol=1e-5)

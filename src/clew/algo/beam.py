@@ -12,9 +12,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.algo.ascending import sort_distinct
 from clew.algo.coding import Vectors, multiply_rows
-from clew.algo.topk import top_k
+from clew.algo.topk import top_k, top_k_of_groups
 
 Score = Callable[[Sequence[tuple[int, ...]]], NDArray[np.float64]]
 _Key = tuple[tuple[int, ...], tuple[int, ...]]  # a state's units, and where it counts its frontier
@@ -98,29 +97,53 @@ def grow_unit_sets(
 def _next_units(
     graph: UnitGraph, states: Sequence[UnitSet], k: int, tried: Tried | None
 ) -> Iterator[tuple[UnitSet, int, int]]:
-    """Yield (state, entity, unit): each frontier entity's `k` units nearest to the residual.
-
-    The units of an entity are read once for all states, and those of all entities together.
-    """
+    """Yield (state, entity, unit): each frontier entity's `k` units nearest to the residual."""
     directions = np.array([_normalize(state.residual) for state in states], dtype=np.float32)
     ways = [(place, entity) for place, state in enumerate(states) for entity in state.frontier]
     if not ways:
         return
-    places, entities = np.array(ways).T
-    distinct, numbers = np.unique(entities, return_inverse=True)
+    places_of: dict[int, list[int]] = {}  # the states whose frontier has an entity
+    for place, entity in ways:
+        places_of.setdefault(entity, []).append(place)
+    distinct = sorted(places_of)
     if tried is not None:
-        for i, entity in enumerate(distinct.tolist()):
-            tried(entity, directions[places[numbers == i]])
-    pools = graph.units_of(distinct.tolist())
-    together = np.concatenate(pools)
-    units = sort_distinct(together)
-    rows = np.split(np.searchsorted(units, together), np.cumsum([len(pool) for pool in pools])[:-1])
-    products = multiply_rows(graph.vectors, units, directions.T)
-    for (place, entity), number in zip(ways, numbers.tolist(), strict=True):
-        own = states[place].units
-        best = top_k(products[rows[number], place], k + len(own))
-        new = [unit for unit in pools[number][best].tolist() if unit not in own]
-        yield from ((states[place], entity, unit) for unit in new[:k])
+        for entity in distinct:
+            tried(entity, directions[places_of[entity]])
+    pools = dict(zip(distinct, graph.units_of(distinct), strict=True))
+    products = _multiply_pools(graph.vectors, pools, places_of, directions)
+    cosines = np.concatenate([products[way] for way in ways])
+    units = np.concatenate([pools[entity] for _, entity in ways])
+    owners = np.repeat(np.arange(len(ways)), [len(pools[entity]) for _, entity in ways])
+    own = np.array([states[place].units for place, _ in ways])  # of one depth: equally many
+    cosines[(own[owners] == units[:, None]).any(axis=1)] = -np.inf
+    best = top_k_of_groups(cosines, owners, k)
+    for way, unit in zip(owners[best].tolist(), units[best].tolist(), strict=True):
+        place, entity = ways[way]
+        yield states[place], entity, unit
+
+
+def _multiply_pools(
+    vectors: Vectors,
+    pools: Mapping[int, NDArray[np.integer]],
+    places_of: Mapping[int, Sequence[int]],
+    directions: NDArray[np.float32],
+) -> dict[tuple[int, int], NDArray[np.floating]]:
+    """Return the products of each entity's units with the directions of the states that have it.
+
+    Entities of the same states are multiplied together: of a large index, all units with all
+    directions would take most of the time.
+    """
+    together: dict[tuple[int, ...], list[int]] = {}
+    for entity, places in places_of.items():
+        together.setdefault(tuple(places), []).append(entity)
+    products = {}
+    for places, entities in together.items():
+        rows = np.concatenate([pools[entity] for entity in entities])
+        towards = multiply_rows(vectors, rows, directions[list(places)].T)
+        ends = np.cumsum([len(pools[entity]) for entity in entities])
+        for entity, part in zip(entities, np.split(towards, ends[:-1]), strict=True):
+            products |= {(place, entity): part[:, i] for i, place in enumerate(places)}
+    return products
 
 
 def _normalize(residual: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -14,6 +14,8 @@ says so, since no column is of these types by itself.
 """
 
 import hashlib
+import threading
+from functools import cache
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -24,7 +26,7 @@ BITS = (1, 2, 4, 8, 32)
 FLOAT32 = 32  # bits, which lose nothing
 
 _BLOCK = 4_096  # vectors that are coded or read at once
-_BATCH_SIZE = 2**18  # multiplications; so few that BLAS takes no second thread, which would spin
+_BATCH_SIZE = 2**18  # multiplications; of more BLAS takes a second thread, which then spins
 _SCALE = _FLOAT = np.dtype("<f4")  # of the number behind the codes, and of those that are none
 _MAX_CODE = 127  # code of eight bits
 _POSITIVE = {  # levels, by bits
@@ -93,27 +95,38 @@ def decode(rows: NDArray[np.uint8], dimension: int, bits: int) -> NDArray[np.flo
     return levels[:, :dimension]
 
 
-def multiply_codes(
-    rows: NDArray[np.uint8], other: NDArray[Any], bits: int, room: NDArray[np.float32]
-) -> NDArray[np.float32]:
-    """Return the inner products of coded vectors with a (d,) vector or a (d, m) matrix.
-
-    `room` is that of at least as many rows: a new array for each block would take most of the time.
-    """
+def multiply_codes(rows: NDArray[np.uint8], other: NDArray[Any], bits: int) -> NDArray[np.float32]:
+    """Return the inner products of coded vectors with a (d,) vector or a (d, m) matrix."""
     if bits == FLOAT32:
-        return _multiply(_read_floats(rows), other)
-    levels, codes = room[: len(rows)], rows[:, : -_SCALE.itemsize]
+        return multiply(_read_floats(rows), other)
+    codes = rows[:, : -_SCALE.itemsize]
+    levels = _ROOM.take(len(rows), codes.shape[1] * 8 // bits)
     if bits == 8:
         levels[...] = codes.view(np.int8)
     else:
         _write_levels(codes, bits, levels)
     levels = levels[:, : len(other)]
     scale = np.ascontiguousarray(rows[:, -_SCALE.itemsize :]).view(_SCALE)
-    numbers = _multiply(levels, other)
+    numbers = multiply(levels, other)
     return np.asarray(numbers * (scale if numbers.ndim == 2 else scale[:, 0]), dtype=np.float32)
 
 
-def _multiply(numbers: NDArray[np.float32], other: NDArray[Any]) -> NDArray[np.float32]:
+class _Room(threading.local):
+    """What a thread decodes into: the pages of a new array would take a fifth of the time."""
+
+    numbers = np.empty(0, dtype=np.float32)
+
+    def take(self, n: int, d: int) -> NDArray[np.float32]:
+        if self.numbers.size < n * d:
+            self.numbers = np.empty(n * d, dtype=np.float32)
+        return self.numbers[: n * d].reshape(n, d)
+
+
+_ROOM = _Room()
+
+
+def multiply(numbers: NDArray[np.float32], other: NDArray[Any]) -> NDArray[np.float32]:
+    """Return numbers @ other in parts so small that BLAS takes no second thread."""
     size = max(1, _BATCH_SIZE // max(1, other.size))
     parts = [numbers[start : start + size] @ other for start in range(0, len(numbers), size)]
     return np.concatenate(parts) if parts else numbers @ other
@@ -121,12 +134,6 @@ def _multiply(numbers: NDArray[np.float32], other: NDArray[Any]) -> NDArray[np.f
 
 def _read_floats(rows: NDArray[np.uint8]) -> NDArray[np.float32]:
     return np.ascontiguousarray(rows).view(_FLOAT)
-
-
-def decoding_buffer(n: int, dimension: int, bits: int) -> NDArray[np.float32]:
-    """Return a buffer for `n` decoded vectors, padded to whole bytes."""
-    size = max(1, 8 // bits)
-    return np.empty((n if bits != FLOAT32 else 0, -(-dimension // size) * size), dtype=np.float32)
 
 
 def digest(vectors: Vectors) -> NDArray[np.uint8]:
@@ -185,9 +192,19 @@ def _byte_levels(bits: int) -> NDArray[np.float32]:
 _BYTES = {bits: _byte_levels(bits) for bits in _POSITIVE}
 
 
+@cache
+def _pair_levels() -> NDArray[np.float32]:
+    """Return (65536, 4): the levels of the codes packed into each two bytes, by four bits."""
+    first, second = np.divmod(np.arange(1 << 16), 1 << 8)[::-1]
+    return np.concatenate([_BYTES[4][first], _BYTES[4][second]], axis=1)
+
+
 def _write_levels(codes: NDArray[np.uint8], bits: int, out: NDArray[np.float32]) -> None:
     """Write the levels of codes into `out`, without a bounds check: every code has a level."""
-    _BYTES[bits].take(codes, axis=0, out=out.reshape(*codes.shape, 8 // bits), mode="clip")
+    levels = _BYTES[bits]
+    if bits == 4 and codes.shape[1] % 2 == 0:
+        codes, levels = codes.view("<u2"), _pair_levels()
+    levels.take(codes, axis=0, out=out.reshape(*codes.shape, levels.shape[1]), mode="clip")
 
 
 _WIDE_TYPE = np.dtype(np.int32)

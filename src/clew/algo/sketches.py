@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.algo.ascending import sort_distinct
 from clew.algo.coding import Vectors, multiply_rows
 from clew.algo.row_edits import RowEdits
 from clew.algo.topk import DECIMALS, top_k
@@ -113,7 +114,7 @@ def sample_near_and_far(
     first = _lowest_places(distances, candidates * _OVERSAMPLING)
     near = _rank_by_products(sketches, query, first, candidates)
     far = _lowest_places(np.uint16(len(sketches.codes) * _WORD) - distances, _N_FARTHEST)
-    rows = np.unique(sketches.rows(np.concatenate([near, far])))
+    rows = sort_distinct(sketches.rows(np.concatenate([near, far])))
     return rows[rows >= 0]
 
 
@@ -170,12 +171,10 @@ def _sign_products(
     step = (float(query.max()) - low) / (2**_PLANES - 1) or 1.0
     levels = np.rint((query - low) / step).astype(np.uint8)
     planes = _pack_bits((levels >> np.arange(_PLANES)[:, None]) & 1 > 0)
+    every = np.full((1, planes.shape[1]), ~np.uint64(0))
     sums = np.zeros((_PLANES + 1, len(places)), dtype=np.uint16)
-    for word, of_planes in zip(codes, planes.T, strict=True):
-        bits = word[places]
-        sums[_PLANES] += np.bitwise_count(bits)
-        for i, plane in enumerate(of_planes):
-            sums[i] += np.bitwise_count(bits & plane)
+    for word, of_planes in zip(codes, np.concatenate([planes, every]).T, strict=True):
+        sums += np.bitwise_count(word.take(places) & of_planes[:, None])
     weights = np.array([*(2.0**i for i in range(_PLANES)), low / step], dtype=np.float32)
     return np.asarray(weights @ sums.astype(np.float32))
 

@@ -28,6 +28,26 @@ def top_k(scores: NDArray[np.floating], k: int) -> NDArray[np.intp]:
     return rows[np.argsort(keys, kind="stable")][:k]
 
 
+def top_k_of_groups(
+    scores: NDArray[np.floating], owners: NDArray[np.integer], k: int
+) -> NDArray[np.intp]:
+    """Return the rows of the `k` highest `scores` of each group, group by group, best first.
+
+    `owners`, ascending, are the groups of the (n,) scores; a score of -inf is left out. O(n k).
+    """
+    left, found = np.round(scores, DECIMALS), [np.empty(0, dtype=np.intp)]
+    starts = np.flatnonzero(np.diff(owners, prepend=-1))
+    sizes = np.diff(starts, append=len(owners))
+    for _ in range(k if len(owners) else 0):
+        most = np.repeat(np.maximum.reduceat(left, starts), sizes)
+        highest = np.flatnonzero((left == most) & (most > -np.inf))
+        first = highest[np.diff(owners[highest], prepend=-1) > 0]
+        left[first] = -np.inf
+        found.append(first)
+    rows = np.concatenate(found)
+    return rows[np.argsort(owners[rows], kind="stable")]
+
+
 def find_highest(scores: NDArray[np.floating]) -> int:
     """Return the first row that `top_k` returns."""
     return int(np.argmax(np.round(scores, DECIMALS)))

@@ -6,9 +6,10 @@ those of the chunks nearest to the question, since comparing all took most of th
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import ClassVar, Literal, TypeVar
 
 import numpy as np
@@ -98,20 +99,23 @@ class Clue:
             method=self.name,
             hits=steps.hits(snapshot, rows, scores),
             seeds=tuple(
-                steps.read_step(snapshot, "entity", row, reason)
-                for row, reason in sorted(reasons.items())
+                steps.read_steps(
+                    snapshot,
+                    [
+                        steps.UnreadStep("entity", row, reason)
+                        for row, reason in sorted(reasons.items())
+                    ],
+                )
             ),
             notes=notes,
         )
         if self.as_set:
             evidence = choose_hits(snapshot, question, evidence, self.chunks)
             rows = snapshot.layer("chunk").rows([hit.chunk_id for hit in evidence.hits])
-        paths = (
-            _build_path(snapshot, query, support[row].best, row, reasons)
-            for row in rows
-            if row in ranked
+        paths = _read_paths(
+            snapshot, query, {row: support[row].best for row in rows if row in ranked}, reasons
         )
-        return replace(evidence, paths=tuple(paths))
+        return replace(evidence, paths=paths)
 
     def seeks(self, query: str, snapshot: Snapshot, models: Models) -> UnitsSought:
         """Return the entities whose units the search compares, and the directions."""
@@ -266,11 +270,22 @@ def _next_best(ranking: steps.Ranking, rows: Sequence[int], k: int) -> list[int]
     return [row for row in ranking.best(k).tolist() if row not in before][: k - len(rows)]
 
 
-def _build_path(
-    snapshot: Snapshot, query: str, state: UnitSet, chunk: int, reasons: dict[int, str]
-) -> Path:
-    """Return the path over a set's units up to the first unit in the chunk."""
-    path = [Step(layer="query", id="", text=query)]
+def _read_paths(
+    snapshot: Snapshot, query: str, sets: Mapping[int, UnitSet], reasons: Mapping[int, str]
+) -> tuple[Path, ...]:
+    """Return a path to each chunk, over its set's units up to the first one in the chunk."""
+    stops = [list(_trace_path(snapshot, own, chunk, reasons)) for chunk, own in sets.items()]
+    read = iter(steps.read_steps(snapshot, [stop for each in stops for stop in each]))
+    start = Step(layer="query", id="", text=query)
+    return tuple(
+        Path((start, *islice(read, len(each))), own.score)
+        for each, own in zip(stops, sets.values(), strict=True)
+    )
+
+
+def _trace_path(
+    snapshot: Snapshot, state: UnitSet, chunk: int, reasons: Mapping[int, str]
+) -> Iterator[steps.UnreadStep]:
     unit_chunks, unit_entities = snapshot.linked("unit", "chunk"), snapshot.linked("unit", "entity")
     before: set[int] = set()  # entities of the units so far
     for unit, via in zip(state.units, state.via, strict=True):
@@ -278,14 +293,13 @@ def _build_path(
         why = "near the question"
         if via >= 0:
             where = "in a sentence before" if via in before else "in a sentence near the question"
-            path.append(steps.read_step(snapshot, "entity", via, reasons.get(via, where)))
+            yield steps.UnreadStep("entity", via, reasons.get(via, where))
             why = "mentions it" if via in mentioned else "stands under this title"
-        path.append(steps.read_step(snapshot, "unit", unit, why))
+        yield steps.UnreadStep("unit", unit, why)
         before.update(mentioned)
         if chunk in neighbours(unit_chunks, unit):
             break
-    path.append(steps.read_step(snapshot, "chunk", chunk, "holds it"))
-    return Path(tuple(path), state.score)
+    yield steps.UnreadStep("chunk", chunk, "holds it")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

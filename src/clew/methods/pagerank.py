@@ -13,14 +13,7 @@ from clew import steps
 from clew.base.types import Evidence, Limits
 from clew.index.snapshot import Snapshot
 from clew.models import Models
-from clew.steps.entity_graph import (
-    WEIGHTS,
-    Links,
-    build_restart,
-    entity_graph,
-    seed_entities,
-    seed_steps,
-)
+from clew.steps.entity_graph import WEIGHTS, build_restart, entity_graph, seed_entities, seed_steps
 from clew.steps.selecting import Select, select_hits
 from clew.steps.threads import Spread, strongest_paths
 
@@ -39,7 +32,6 @@ class PageRank:
     anchored_units: int = 3  # units nearest to the query, whose entities are seeds
     seed_chunks: int = 30  # best hybrid chunks, which are light seeds
     chunk_weight: float = 0.2  # of a seed chunk beside a seed entity
-    unit_nodes: bool = False  # units as nodes between chunks and entities
     select: Select = "none"  # what selects the passages that come first, among 30
 
     def __post_init__(self) -> None:
@@ -49,8 +41,7 @@ class PageRank:
         if self.select != "none":
             return select_hits(self, query, snapshot, models)
         question = steps.read_query(models, query)
-        links = Links(title_weight=self.title_weight, unit_nodes=self.unit_nodes)
-        graph = entity_graph(snapshot, links)
+        graph = entity_graph(snapshot, self.title_weight)
         dense = steps.dense_ranking(snapshot, question)
         seeds, _, notes = seed_entities(snapshot, models, question, self.anchored_units, dense)
         hybrid = steps.hybrid_ranking(snapshot, question, dense=dense)

@@ -22,7 +22,6 @@ from clew.steps.choosing import CANDIDATES, ChosenChunks, choose_chunks
 from clew.steps.entity_graph import (
     WEIGHTS,
     EntityGraph,
-    Links,
     Seeds,
     build_restart,
     count_titles,
@@ -73,7 +72,7 @@ class Walk:
         if self.select != "none":
             return select_hits(self, query, snapshot, models)
         question = steps.read_query(models, query)
-        graph = entity_graph(snapshot, Links(title_weight=self.title_weight))
+        graph = entity_graph(snapshot, self.title_weight)
         dense = steps.dense_ranking(snapshot, question)
         seeds, named, notes = seed_entities(snapshot, models, question, self.anchored_units, dense)
         hybrid = steps.hybrid_ranking(snapshot, question, dense=dense)
@@ -114,19 +113,18 @@ class Walk:
         choose: Callable[[LocalScores, int], ChosenChunks],
         rate: Callable[[int], Mapping[int, float]],
     ) -> tuple[Spread, ChosenChunks]:
-        """Return the scores after all legs, and the chunks chosen in the last one."""
+        """Return the scores after all legs, and the chunks chosen by them."""
         first = graph.spread_near(restart, self.damping)
         spread = Spread(influence=first, seeds=seeds, before=first)
-        choice = choose(first, max(self.chunks, self.followed))
         for _ in range(self.legs):
-            onward, origins = self._entity_weights(graph, choice.rows[: self.followed], seeds, rate)
+            followed = choose(spread.influence, self.followed).rows[: self.followed]
+            onward, origins = self._entity_weights(graph, followed, seeds, rate)
             if not any(onward.values()):
                 break
             share = _mix_restarts(onward, restart, self.onward)
             new = graph.spread_near(share, self.damping).mix(first, self.onward)
             spread = replace(spread, influence=new, origins=origins)
-            choice = choose(new, max(self.chunks, self.followed))
-        return spread, choice
+        return spread, choose(spread.influence, self.chunks)
 
     def _entity_weights(
         self,

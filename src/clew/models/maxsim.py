@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.algo.coding import multiply
 from clew.models import Embedder, TokenEmbedder, TokenVectors
 from clew.models.run import ModelRun, call_model
 
@@ -89,7 +90,7 @@ def best_matches(
     if not full or not len(query):
         return best
     # Tokens of all texts in one array would take longer to copy than to multiply.
-    similarity = np.concatenate([texts[i] @ query.T for i in full])
+    similarity = np.concatenate([multiply(texts[i], query.T) for i in full])
     starts = np.concatenate([[0], np.cumsum(lengths[full])[:-1]])
     best[full] = np.maximum.reduceat(similarity, starts, axis=0)
     return best

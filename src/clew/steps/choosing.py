@@ -63,12 +63,13 @@ def order_as_set(
     chunks: Sequence[int],
     scores: Sequence[float] | NDArray[np.float64],
     coverage: steps.Coverage | None = None,
+    most: int | None = None,
 ) -> tuple[list[int], ChosenChunks]:
     """Return the positions of ranked rows in the order in which their chunks are chosen as a set.
 
     `chunks` contain the rows, and `scores`, (n,), are their worth, scaled to 0..1 over the
     candidates. Rows of one chunk stay together, in order. A shared `coverage` reads each chunk only
-    once per question.
+    once per question. Where only the first `most` chunks matter, the others follow in any order.
     """
     best: dict[int, float] = {}
     for chunk, score in zip(chunks, scores, strict=True):
@@ -77,8 +78,8 @@ def order_as_set(
     prior = min_max(np.array([best[row] for row in rows[:CANDIDATES]]))
     entities = {link.row for link in steps.named_entities(snapshot, query.text)}
     coverage = coverage or steps.Coverage(snapshot, query)
-    choice = choose_chunks(snapshot, coverage, rows[:CANDIDATES], prior, entities)
-    place = {row: i for i, row in enumerate([*choice.rows, *rows[CANDIDATES:]])}
+    choice = choose_chunks(snapshot, coverage, rows[:CANDIDATES], prior, entities, most=most)
+    place = {row: i for i, row in enumerate(dict.fromkeys([*choice.rows, *rows]))}
     return sorted(range(len(chunks)), key=lambda i: place[chunks[i]]), choice
 
 
@@ -91,7 +92,8 @@ def choose_hits(
     """
     layer = snapshot.layer("chunk")
     chunks = layer.rows([hit.chunk_id for hit in evidence.hits])
-    order, choice = order_as_set(snapshot, query, chunks, [hit.score for hit in evidence.hits])
+    scores = [hit.score for hit in evidence.hits]
+    order, choice = order_as_set(snapshot, query, chunks, scores, most=n)
     hits = tuple(
         replace(
             evidence.hits[i], score=1 / place, also=tuple(layer.ids(choice.also.get(chunks[i], ())))

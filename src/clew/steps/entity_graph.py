@@ -6,7 +6,7 @@ transition matrix is cached: each write would make it anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
@@ -29,7 +29,6 @@ from clew.models import Models
 Rows = NDArray[np.integer]
 ReadSums = Callable[[Rows], NDArray[Any]]  # of some rows
 Sums = Mapping[str, ReadSums]
-Edges = tuple[Entries, int, NDArray[np.floating]]  # rows, the node of their first column, weights
 
 _MAX_STOPS = 3  # entities on a path
 # Weight below this share of a node's degree stays there: it moves no chunk that matters. In small
@@ -37,28 +36,6 @@ _MAX_STOPS = 3  # entities on a path
 _RESIDUAL, _SMALL, _NOTHING, _LITTLE = 1e-6, 20_000, 1e-10, 1e-8
 _MOST_BYTES, _EDGE_BYTES = 1 << 28, 12  # of a graph whose edges are all made once; of each
 _FIRST = 4  # questions for which the edges of a large graph are not all made
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Links:
-    """The kinds of links of a graph."""
-
-    title_weight: float  # of a chunk's link to its title's entity; a mention's is 1
-    unit_nodes: bool = False  # units as nodes between chunks and entities
-
-
-@dataclass(frozen=True, slots=True)
-class _Units:
-    """The links of units, if these are nodes."""
-
-    chunks: Link
-    entities: Link
-    of_chunks: Link
-    of_entities: Link
-
-    @property
-    def all(self) -> tuple[Link, ...]:
-        return self.chunks, self.entities, self.of_chunks, self.of_entities
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,55 +63,39 @@ class Rarity:
 class _Degrees:
     """(n,) sums of the nodes' link weights, computed on access."""
 
-    wanted: Links
+    title_weight: float
     n_chunks: int  # of the graph
     sums: Sums
     rarity: Rarity
-    units_of_chunks: NDArray[np.integer]  # (n_chunks,) where units are nodes, else none
-    chunks_of_units: NDArray[np.integer]  # (n_units,)
-    units_of_entities: NDArray[np.integer]  # (n_entities,)
 
     def __len__(self) -> int:
-        return self.n_chunks + len(self.chunks_of_units) + len(self.rarity)
+        return self.n_chunks + len(self.rarity)
 
     def __getitem__(self, nodes: NDArray[np.integer]) -> NDArray[np.float64]:
-        first = self.n_chunks + len(self.chunks_of_units)
-        is_chunk, is_entity = nodes < self.n_chunks, nodes >= first
-        degrees = np.empty(len(nodes))
+        is_chunk = nodes < self.n_chunks
+        degrees, entities = np.empty(len(nodes)), nodes[~is_chunk] - self.n_chunks
         degrees[is_chunk] = self._sum_weights("chunk", nodes[is_chunk])
-        entities = nodes[is_entity] - first
-        degrees[is_entity] = self._sum_weights("entity", entities)
-        if self.wanted.unit_nodes:
-            degrees[is_chunk] += self.units_of_chunks[nodes[is_chunk]]
-            degrees[is_entity] += self.units_of_entities[entities]
-            is_unit = ~(is_chunk | is_entity)
-            units = nodes[is_unit] - self.n_chunks
-            degrees[is_unit] = self.chunks_of_units[units] + self.sums["unit"](units)
-        degrees[is_entity] *= self.rarity[entities]
+        degrees[~is_chunk] = self._sum_weights("entity", entities) * self.rarity[entities]
         return degrees
 
     def _sum_weights(self, layer: str, rows: NDArray[np.integer]) -> NDArray[np.float64]:
-        _, mentioned, titled, _ = _link_weights(self.wanted).tolist()
-        by_title, by_mention = (
-            self.sums[f"{layer}.{way}"](rows) for way in ("titled", "mentioned")
-        )
-        return np.asarray(titled * by_title + mentioned * by_mention)
+        titled, mentioned = (self.sums[f"{layer}.{way}"](rows) for way in ("titled", "mentioned"))
+        return np.asarray(self.title_weight * titled + mentioned)
 
 
 @dataclass(frozen=True, slots=True)
 class EntityGraph:
-    """Chunks, perhaps units, and entities as nodes, in this order.
+    """Chunks and entities as nodes, in this order.
 
     A link to an entity weighs ln(1 + N / df), for N chunks, df of them with the entity. The edges
     of a small graph are built once, those of a large one only for the nodes in use.
     """
 
-    wanted: Links
+    title_weight: float  # of a chunk's link to its title's entity; a mention's is 1
     chunk_entities: Link  # (n_chunks, n_entities); the data say whether in text, title, or both
     entity_chunks: Link
     rarity: Rarity | NDArray[np.float64]
     degrees: Degrees  # sums of the links' weights
-    units: _Units | None  # where units are nodes
     n_edges: int  # each counted from both ends
     edges: WholeGraph | None = None  # all of them, where they were made
     beyond: NDArray[np.float64] | None = None  # weights of edges to chunks that are not here
@@ -145,21 +106,23 @@ class EntityGraph:
 
     @property
     def first_entity(self) -> int:
-        return len(self.degrees) - len(self.rarity)
+        return self.n_chunks
+
+    @property
+    def kinds(self) -> NDArray[np.float64]:
+        """The weight of each kind of link: none, mention, title, both."""
+        return np.array([0.0, 1.0, self.title_weight, self.title_weight + 1.0])
 
     def get_edges(self, nodes: NDArray[np.integer]) -> Entries:
         """Return the (m, n) rows of m nodes, ascending, of the matrix of weights."""
-        n_chunks, first = np.searchsorted(nodes, [self.n_chunks, self.first_entity]).tolist()
-        edges = [self._chunk_edges(nodes[:n_chunks])]
-        if self.units is not None:
-            edges.append(self._unit_edges(nodes[n_chunks:first] - self.n_chunks, self.units))
-        edges.append(self._entity_edges(nodes[first:] - self.first_entity))
-        n = len(self.degrees)
-        rows = [_join_edges(parts, n) for parts in edges]
-        indptr = count_ends(np.concatenate([each.counts for each in rows]))
-        columns, weights = (
-            np.concatenate([getattr(each, name) for each in rows]) for name in ("indices", "data")
-        )
+        n, of_chunks = len(self.degrees), int(np.searchsorted(nodes, self.n_chunks))
+        entities = nodes[of_chunks:] - self.n_chunks
+        mentions = _read_entries(self.chunk_entities, nodes[:of_chunks])
+        chunks = _read_entries(self.entity_chunks, entities)
+        rarity = self.rarity[mentions.indices], self.rarity[entities][chunks.owners]
+        indptr = count_ends(np.concatenate([mentions.counts, chunks.counts]))
+        columns = np.concatenate([mentions.indices + np.int32(self.n_chunks), chunks.indices])
+        weights = self.kinds[np.concatenate([mentions.data, chunks.data])] * np.concatenate(rarity)
         some = weights > 0
         if not some.all():
             indptr = np.concatenate([[0], np.cumsum(some)])[indptr]
@@ -187,27 +150,6 @@ class EntityGraph:
         """
         return best_chunks(scores, self.n_chunks, k, then)
 
-    def _chunk_edges(self, chunks: NDArray[np.integer]) -> Iterator[Edges]:
-        if self.units is not None:
-            units = _read_entries(self.units.of_chunks, chunks)
-            yield units, self.n_chunks, units.data
-        entries = _read_entries(self.chunk_entities, chunks)
-        weights = _link_weights(self.wanted)[entries.data] * self.rarity[entries.indices]
-        yield entries, self.first_entity, weights
-
-    def _unit_edges(self, units: NDArray[np.integer], of: _Units) -> Iterator[Edges]:
-        chunks, entries = (_read_entries(link, units) for link in (of.chunks, of.entities))
-        yield chunks, 0, chunks.data
-        yield entries, self.first_entity, self.rarity[entries.indices]
-
-    def _entity_edges(self, entities: NDArray[np.integer]) -> Iterator[Edges]:
-        """Yield the links to chunks and units."""
-        entries, rarity = _read_entries(self.entity_chunks, entities), self.rarity[entities]
-        yield entries, 0, _link_weights(self.wanted)[entries.data] * rarity[entries.owners]
-        if self.units is not None:
-            units = _read_entries(self.units.of_entities, entities)
-            yield units, self.n_chunks, rarity[units.owners]
-
 
 def choose_residual(n_nodes: int, *, small: float = _NOTHING) -> float:
     """Return the share of a node's degree below which its residual is not pushed, for n nodes."""
@@ -228,34 +170,22 @@ def best_chunks(
     return rows
 
 
-def _join_edges(parts: Iterable[Edges], n_nodes: int) -> Entries:
-    """Concatenate parts of the same nodes' edges, row by row."""
-    (first, node, weights), *others = parts
-    columns, indptr = first.indices + np.int32(node), first.indptr
-    for part, node, values in others:
-        at = indptr[1:][part.owners]
-        columns = np.insert(columns, at, part.indices + np.int32(node))
-        weights = np.insert(weights, at, values)
-        indptr = indptr + part.indptr
-    return Entries((first.shape[0], n_nodes), indptr, columns, weights)
-
-
 def _read_entries(link: Link, rows: NDArray[np.integer]) -> Entries:
     """Return the entries of some ascending rows of a link."""
     return link.entries_of(rows) if len(rows) < link.shape[0] else link.all_entries
 
 
-def entity_graph(snapshot: Snapshot, links: Links) -> EntityGraph:
-    """Return the graph of a snapshot with the given links.
+def entity_graph(snapshot: Snapshot, title_weight: float) -> EntityGraph:
+    """Return the graph of a snapshot, where a chunk's link to its title's entity has a weight.
 
     Its edges are built once, unless they would take more than 256 MB. The first questions of a
     large graph read only the edges in use, which is no slower.
     """
-    graph = snapshot.get(_GRAPH, links)
+    graph = snapshot.get(_GRAPH, title_weight)
     if graph.edges is not None or graph.n_edges * _EDGE_BYTES > _MOST_BYTES:
         return graph
-    questions: Iterator[int] = snapshot.get(_QUESTIONS, links)
-    return graph if next(questions) < _FIRST else snapshot.get(_WHOLE, links)
+    questions: Iterator[int] = snapshot.get(_QUESTIONS, title_weight)
+    return graph if next(questions) < _FIRST else snapshot.get(_WHOLE, title_weight)
 
 
 def count_titles(snapshot: Snapshot) -> int:
@@ -266,15 +196,9 @@ def count_titles(snapshot: Snapshot) -> int:
     return int(np.count_nonzero(snapshot.get(_SUMS)["entity.titled"](every)))
 
 
-def _build_graph(snapshot: Snapshot, wanted: Links) -> EntityGraph:
+def _build_graph(snapshot: Snapshot, title_weight: float) -> EntityGraph:
     forth, back = steps.chunk_entities(snapshot), steps.entity_chunks(snapshot)
     rarity = Rarity.from_snapshot(snapshot)
-    units: _Units | None = None
-    counts: Sequence[NDArray[np.integer]] = [np.zeros(0, dtype=np.int64)] * 3
-    if wanted.unit_nodes:
-        pairs = (("unit", "chunk"), ("unit", "entity"), ("chunk", "unit"), ("entity", "unit"))
-        units = _Units(*(snapshot.linked(*pair) for pair in pairs))
-        counts = [each.counts for each in (units.of_chunks, units.chunks, units.of_entities)]
     sums, totals = snapshot.get(_SUMS), snapshot.totals
     in_all = sums
     if totals is not None:
@@ -283,24 +207,24 @@ def _build_graph(snapshot: Snapshot, wanted: Links) -> EntityGraph:
             "entity.titled": totals.titled.__getitem__,
             "entity.mentioned": totals.mentioned.__getitem__,
         }
-    degrees = _Degrees(wanted, forth.shape[0], in_all, rarity, *counts)
-    links = [forth, back, *(() if units is None else units.all)]
-    n_edges = sum(int(link.counts.sum()) for link in links)
-    graph = EntityGraph(wanted, forth, back, rarity, degrees, units, n_edges)
+    degrees = _Degrees(title_weight, forth.shape[0], in_all, rarity)
+    n_edges = sum(int(link.counts.sum()) for link in (forth, back))
+    graph = EntityGraph(title_weight, forth, back, rarity, degrees, n_edges)
     if totals is not None:
-        graph = replace(graph, beyond=_outside_weights(wanted, totals, rarity, sums, len(degrees)))
+        outside = _outside_weights(title_weight, totals, rarity, sums, len(degrees))
+        graph = replace(graph, beyond=outside)
     return _make_edges(graph) if n_edges <= MANY_EDGES else graph
 
 
-def _make_whole(snapshot: Snapshot, links: Links) -> EntityGraph:
+def _make_whole(snapshot: Snapshot, title_weight: float) -> EntityGraph:
     """Return the graph with all edges in memory, for this and later questions.
 
     A server makes it before the first question, which need not read single edges then.
     """
-    questions: Iterator[int] = snapshot.get(_QUESTIONS, links)
+    questions: Iterator[int] = snapshot.get(_QUESTIONS, title_weight)
     while next(questions) < _FIRST:
         pass
-    return _make_edges(snapshot.get(_GRAPH, links))
+    return _make_edges(snapshot.get(_GRAPH, title_weight))
 
 
 def _make_edges(graph: EntityGraph) -> EntityGraph:
@@ -311,35 +235,29 @@ def _make_edges(graph: EntityGraph) -> EntityGraph:
 
 
 def _outside_weights(
-    wanted: Links, totals: Totals, rarity: Rarity, sums: Sums, n_nodes: int
+    title_weight: float, totals: Totals, rarity: Rarity, sums: Sums, n_nodes: int
 ) -> NDArray[np.float64]:
     """Return the (n_nodes,) weights of links to chunks of the index outside this snapshot."""
-    _, mentioned, titled, _ = _link_weights(wanted).tolist()
     every = np.arange(len(rarity))
-    missing = titled * (totals.titled - sums["entity.titled"](every))
-    missing += mentioned * (totals.mentioned - sums["entity.mentioned"](every))
+    missing = title_weight * (totals.titled - sums["entity.titled"](every))
+    missing += totals.mentioned - sums["entity.mentioned"](every)
     weights = np.zeros(n_nodes)
     weights[n_nodes - len(rarity) :] = np.maximum(missing, 0) * rarity[every]
     return weights
 
 
 def _sum_weights(snapshot: Snapshot, name: str, rows: Rows | None = None) -> NDArray[np.float64]:
-    """Return the sums of the link weights of some rows, or of all.
+    """Return the sums of the link weights of some rows, or of all, by kind: "entity.titled".
 
-    For chunks and units these are rarities of their entities, for entities numbers of chunks by
-    kind of link, such as "entity.titled".
+    For chunks these are rarities of their entities, for entities numbers of chunks.
     """
     layer, _, way = name.partition(".")
-    if layer == "unit":
-        link = snapshot.linked("unit", "entity")
-    else:
-        link = (steps.chunk_entities if layer == "chunk" else steps.entity_chunks)(snapshot)
+    link = (steps.chunk_entities if layer == "chunk" else steps.entity_chunks)(snapshot)
     links = link.all_entries if rows is None else link.entries_of(rows)
     weights = np.ones(len(links.indices))
     if layer != "entity":
         weights = Rarity.from_snapshot(snapshot)[links.indices]
-    if way:
-        weights = np.where(links.data & _WAYS[way] > 0, weights, 0.0)
+    weights = np.where(links.data & _WAYS[way] > 0, weights, 0.0)
     return np.bincount(links.owners, weights, minlength=links.shape[0]).astype(float, copy=False)
 
 
@@ -349,7 +267,7 @@ _BY_WAY = tuple(f"{layer}.{way}" for layer in ("chunk", "entity") for way in _WA
 
 def _sum_degrees(snapshot: Snapshot) -> Arrays:
     """Return the sums of the weights of all rows' links."""
-    degrees = {name: _sum_weights(snapshot, name) for name in (*_BY_WAY, "unit")}
+    degrees = {name: _sum_weights(snapshot, name) for name in _BY_WAY}
     kinds = {name: np.int32 for name in degrees if name.startswith("entity")}
     return {name: sums.astype(kinds.get(name, float)) for name, sums in degrees.items()}
 
@@ -357,19 +275,18 @@ def _sum_degrees(snapshot: Snapshot) -> Arrays:
 def _open_sums(snapshot: Snapshot) -> Sums:
     """Open the sums of `WEIGHTS`, which every new document changes through the entities' rarity.
 
-    So those of chunks and units are summed up for the rows that are asked for, after edits.
+    So those of chunks are summed up for the rows that are asked for, after edits.
     """
     former, back = snapshot.base_arrays(WEIGHTS), steps.entity_chunks(snapshot)
     if former is None or not isinstance(back, TransposedEdits):
         arrays = snapshot.get(WEIGHTS)
         return {name: open_column(arrays, name).__getitem__ for name in arrays}
-    names = (*_BY_WAY, "unit")
     own = refer_to(snapshot)  # which keeps these functions
 
     def sum_rows(name: str, rows: Rows) -> NDArray[np.float64]:
         return _sum_weights(own(), name, rows)
 
-    sums: dict[str, ReadSums] = {name: partial(sum_rows, name) for name in names}
+    sums: dict[str, ReadSums] = {name: partial(sum_rows, name) for name in _BY_WAY}
     for way, mark in _WAYS.items():
         counts = back.follow_counts(former[f"entity.{way}"], mark)
         sums[f"entity.{way}"] = counts.__getitem__
@@ -383,16 +300,6 @@ WEIGHTS = CachedArrays(
     edited=True,
 )
 _SUMS = Derived("sums of the weights of links", _open_sums)
-
-
-def _link_weights(wanted: Links) -> NDArray[np.float64]:
-    """Return the weight of each kind of link: none, mention, title, both."""
-    return weigh_kinds(wanted, 0.0 if wanted.unit_nodes else 1.0)
-
-
-def weigh_kinds(wanted: Links, mentioned: float) -> NDArray[np.float64]:
-    """Return the (4,) weights of the kinds of links, with `mentioned` for a mention."""
-    return np.array([0.0, mentioned, wanted.title_weight, wanted.title_weight + mentioned])
 
 
 _GRAPH = Derived("the graph of chunks and entities", _build_graph)

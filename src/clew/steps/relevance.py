@@ -227,16 +227,14 @@ class Relevance:
         return self._score_texts(self._snapshot.titled_texts(rows))
 
     def of_unit_sets(self, sets: Sequence[tuple[int, ...]]) -> NDArray[np.float64]:
-        """Return the (n,) scores of sets of units, none of them empty, each read as one text."""
+        """Return the (n,) scores of sets of equally many units, each read as one text."""
         layer = self._snapshot.layer("unit")
         units = sorted({unit for own in sets for unit in own})
         if self._stored:
             place = {unit: i for i, unit in enumerate(units)}
-            members = [place[unit] for own in sets for unit in own]
-            starts = np.cumsum([0, *map(len, sets[:-1])])
-            matches = self._coverage.of("unit", units)[members]
-            best = np.maximum.reduceat(matches, starts, axis=0)
-            sums = np.add.reduceat(layer.vectors[units][members], starts, axis=0)
+            members = np.array([[place[unit] for unit in own] for own in sets]).T
+            best = self._coverage.of("unit", units)[members].max(axis=0)
+            sums = layer.vectors[units][members].sum(axis=0)
             lengths = np.maximum(np.linalg.norm(sums, axis=1), 1e-12)  # a zero sum has no cosine
             support = weighted_mean(best, self._coverage.weights)
             return blend(support, sums @ self._query.vector / lengths)

@@ -20,13 +20,13 @@ from clew.algo.communities import Communities, find_communities, join_communitie
 from clew.algo.links import Matrix
 from clew.base.derived import Arrays, CachedArrays, Derived, EarlierArrays
 from clew.index.snapshot import Snapshot, refer_to
-from clew.steps.entity_graph import WEIGHTS, Links, entity_graph
+from clew.steps.entity_graph import WEIGHTS, entity_graph
 
 Rows = NDArray[np.integer]
 
 THEME_MARK = "theme:"  # before the number of a theme, in its id
 _MOST = 20  # chunks of a theme that is not parted again
-_LINKS = Links(title_weight=1.0)
+_TITLE_WEIGHT = 1.0
 _BEST = 3  # chunks of a theme, by which it is near to a question
 _PLACES = ("document", "start", "end")
 _CHANGED = 0.1  # of the chunks came or went: themes are made anew
@@ -168,7 +168,7 @@ def _find_tree(snapshot: Snapshot) -> Communities:
     n = len(snapshot.layer("chunk"))
     if not n:
         return Communities(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
-    graph = entity_graph(snapshot, _LINKS)
+    graph = entity_graph(snapshot, _TITLE_WEIGHT)
     edges = graph.get_edges(np.arange(len(graph.degrees))).to_matrix()
     near = steps.chunk_graph(snapshot)
     # Neighbours weigh as much as names, by the median of all chunks.
@@ -187,7 +187,7 @@ def _link_chunks(snapshot: Snapshot, chunks: Rows) -> Matrix:
     Two chunks are linked by the rarity of each common entity, divided by its number of chunks, and
     as neighbours.
     """
-    graph = entity_graph(snapshot, _LINKS)
+    graph = entity_graph(snapshot, _TITLE_WEIGHT)
     own = graph.chunk_entities.entries_of(chunks)
     entities = np.unique(own.indices)
     back = graph.entity_chunks.entries_of(entities).to_matrix().astype(np.float64)

@@ -12,7 +12,7 @@ from clew.algo.pagerank import LocalScores
 from clew.algo.topk import DECIMALS
 from clew.base.types import Path, Step
 from clew.index.snapshot import Snapshot
-from clew.steps.entity_graph import EntityGraph, Seeds, weigh_kinds
+from clew.steps.entity_graph import EntityGraph, Seeds
 
 _MAX_STOPS = 3  # entities on a path
 
@@ -126,7 +126,7 @@ def _strongest_entities(
     entries = graph.chunk_entities.entries_of(np.array([end.chunk for end in ends]))
     seeds = spread.seeds
     influence = _read_influence(spread, graph.first_entity + entries.indices, ends, entries.owners)
-    given = weigh_kinds(graph.wanted, 1.0)[entries.data] * graph.rarity[entries.indices] * influence
+    given = graph.kinds[entries.data] * graph.rarity[entries.indices] * influence
     for i, before in enumerate(seen):
         own = slice(*entries.indptr[i : i + 2])
         for entity in before:
@@ -157,7 +157,7 @@ def _strongest_chunks(
     ends = [end for end, _ in onward]
     links = graph.entity_chunks.entries_of(np.array([e for _, e in onward], dtype=np.intp))
     influence = _read_influence(spread, links.indices, ends, links.owners)
-    given = weigh_kinds(graph.wanted, 1.0)[links.data] * influence
+    given = graph.kinds[links.data] * influence
     given[links.indices == np.array([end.chunk for end in ends], dtype=np.intp)[links.owners]] = 0.0
     for end, place in zip(ends, _find_strongest(links, given), strict=True):
         if place >= 0:

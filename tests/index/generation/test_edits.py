@@ -24,7 +24,7 @@ from clew.index.layers.extractions import ChunkExtraction, build_graph_batch, bu
 from clew.index.snapshot import TRANSPOSED_LINKS
 from clew.index.store.embedded import EmbeddedStore
 from clew.steps import rankings
-from clew.steps.entity_graph import Links, entity_graph
+from clew.steps.entity_graph import entity_graph
 from clew.steps.mentions import chunk_entities, entity_chunks
 from clew.text.chunking import Chunking
 from tests import snapshots
@@ -159,7 +159,7 @@ def derived(snapshot):
     scores = steps.lexical_scores(snapshot, "amber ice may red harbour dahl")
     near = {name: array.tolist() for name, array in snapshot.get(steps.NEIGHBOURS).items()}
     lengths = steps.keyword_lengths(snapshot)
-    nodes = entity_graph(snapshot, Links(title_weight=2.0, unit_nodes=True))
+    nodes = entity_graph(snapshot, 2.0)
     found["graph"] = nodes.get_edges(np.arange(len(nodes.degrees))).to_matrix().toarray().tolist()
     for pair in (("entity", "chunk"), ("triple", "chunk"), ("sentence", "term")):
         found["-".join(pair)] = snapshot.linked(*pair).counts.tolist()

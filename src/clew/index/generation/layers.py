@@ -58,7 +58,7 @@ class Parts:
         """Entity types, names and notes that were set by hand or from a list."""
         return self.view.vocabulary()
 
-    @property
+    @cached_property
     def dimension(self) -> int:
         return schema.read_number(self.view.recipe, "dimension")
 

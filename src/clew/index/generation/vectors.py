@@ -18,6 +18,7 @@ _PARALLEL_ROWS = 200_000  # rows; of more, threads share the products
 _MAX_THREADS = 4
 _SMALL = 1 << 26  # bytes: of fewer, the codes of all rows are kept in the order of these
 _BLOCK = 1_024  # rows that are compared at once: more do not stay in a core's cache
+_AT_ONCE = 16_384  # rows whose codes are read at once
 
 
 class StoredVectors:
@@ -71,8 +72,11 @@ class StoredVectors:
         self, rows: NDArray[np.integer] | slice, n: int, other: NDArray[Any]
     ) -> NDArray[Any]:
         self._keep_codes(n)
-        source = self._rows if self._codes is None else self._codes
-        places = source if isinstance(rows, slice) else source[rows]
+        if self._codes is not None:
+            places = self._codes if isinstance(rows, slice) else self._codes.take(rows, axis=0)
+        else:
+            stored = self._rows[rows]
+            places = self._gather(stored) if n <= _AT_ONCE else stored
         blocks = [places[i : i + _BLOCK] for i in range(0, max(n, 1), _BLOCK)]
         multiply = partial(self._multiply_blocks, other=np.asarray(other, dtype=np.float32))
         if n <= _PARALLEL_ROWS:
@@ -89,9 +93,8 @@ class StoredVectors:
         self, blocks: Sequence[NDArray[Any]], other: NDArray[np.float32]
     ) -> list[NDArray[Any]]:
         """Return the products of blocks of codes, or of stored rows."""
-        room = coding.decoding_buffer(min(len(blocks[0]), _BLOCK), self._dimension, self._bits)
         codes = (each if each.dtype == np.uint8 else self._gather(each) for each in blocks)
-        return [coding.multiply_codes(each, other, self._bits, room) for each in codes]
+        return [coding.multiply_codes(each, other, self._bits) for each in codes]
 
     def _keep_codes(self, n: int) -> None:
         """Keep the codes of all rows in memory if they are few and often read."""
@@ -121,9 +124,12 @@ class StoredVectors:
             return self._parts[0].take(stored)
         out = np.zeros((len(stored), self._width), np.uint8)
         owner = np.where(stored < 0, -1, np.searchsorted(self._ends, stored, side="right"))
-        for i in set(owner.tolist()) - {-1}:
-            mine, part = np.flatnonzero(owner == i), self._parts[i]
-            out[mine] = part.take(stored[mine] - (self._ends[i] - len(part)))
+        order = np.argsort(owner, kind="stable")
+        ends = np.searchsorted(owner[order], np.arange(-1, len(self._parts)), side="right").tolist()
+        for part, end, first, last in zip(self._parts, self._ends, ends, ends[1:], strict=False):
+            if last > first:
+                mine = order[first:last]
+                out[mine] = part.take(stored[mine] - (end - len(part)))
         return out
 
     def _decode(self, rows: NDArray[np.uint8]) -> NDArray[np.float32]:

@@ -131,7 +131,7 @@ def _read_part(segment: Segment, name: str, start: int, stop: int) -> NDArray[An
 def _read_rows(segment: Segment, name: str, rows: Rows) -> NDArray[Any]:
     is_bulk = len(rows) * _BULK_SHARE > _count_rows(segment, name)
     column = segment[name] if is_bulk else _verify_ranges(segment, name, rows, rows + 1)
-    return np.asarray(column[rows])
+    return column.take(rows, axis=0)  # of rows of bytes in half the time of an index
 
 
 def _verify_ranges(segment: Segment, name: str, starts: Rows, stops: Rows) -> NDArray[Any]:
