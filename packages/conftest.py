@@ -8,7 +8,7 @@ import uvicorn
 import clew
 from clew.extras.server import ServerSettings, application
 from clew.testing import models, small_documents
-from clew.testing.loopback import on_loopback
+from tests.loopback import on_loopback
 
 QUESTION = "Where was the builder of the Comet at home?"
 

@@ -112,7 +112,7 @@ def test_files_and_folders_that_moved(clew, both):
     assert "1 unchanged" in clew("index", "p3/docs").stdout
 
 
-def test_a_plan_and_the_next_command_leave_out_the_same(clew, here):
+def test_a_plan_leaves_out_what_indexing_does(clew, here):
     Path("p2/.gitignore").write_text("more.md\n", encoding="utf-8")
     planned = [
         json.loads(clew("plan", "p2", "p1", "--json", *options).stdout)["n_documents"]
@@ -120,8 +120,7 @@ def test_a_plan_and_the_next_command_leave_out_the_same(clew, here):
     ]
     assert planned == [3, 2, 1]
     done = clew("index", "p2/docs", "--exclude", "more*", "--no-gitignore")
-    command = 'clew index p2/docs --exclude "more*" --no-gitignore --triples cooccurrence'
-    assert done.stdout.endswith(f"  {command}\n")
+    assert "1 added" in done.stdout
 
 
 def test_links_out_of_a_folder(clew, here):

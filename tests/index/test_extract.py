@@ -20,7 +20,7 @@ from clew.index import choose, extract, plan
 from clew.index.choose import Wanted
 from clew.index.generation import compact, open_snapshot, wasted_share
 from clew.models.budget import Budget
-from clew.models.extractors.cooccurrence import Cooccurrence
+from clew.models.cooccurrence import Cooccurrence
 from clew.models.ledger import Ledger
 from clew.models.recorded_llm import recorded
 from clew.text.analyze import term_spans

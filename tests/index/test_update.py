@@ -129,7 +129,8 @@ def test_update_equals_fresh_build(actions, late, depth):
                 if old in store.hashes() and new not in store.hashes():
                     wanted[new] = wanted.pop(old)
                     moved = version(*wanted[new], new)
-                    report = adding.add_documents(store, [moved], UNUSED, gone=[old])
+                    gone = [old]
+                    report = adding.add_documents(store, [moved], UNUSED, gone=gone.copy)
                     assert report.renamed == {old: new}
             elif action == "reopen":
                 store.close()

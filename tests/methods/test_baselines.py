@@ -10,10 +10,9 @@ from clew.errors import UnknownMethod
 from clew.index.snapshot import Snapshot
 from clew.methods import load, names
 from clew.methods.bm25 import Bm25
-from clew.methods.chain_of_thought import ChainOfThought
 from clew.methods.dense import Dense
 from clew.methods.hybrid import Hybrid
-from clew.methods.zero_shot import ZeroShot
+from clew.methods.zero_shot import ChainOfThought, ZeroShot
 from clew.testing import QUESTIONS, HashEmbedder, ScriptedLLM, built, models, small_documents
 from clew.text.analyze import terms
 

@@ -22,7 +22,7 @@ from clew.index.recipe import Settings
 from clew.index.store.embedded import EmbeddedStore
 from clew.methods.ket import VARIANTS, Ket, text_walk
 from clew.models import Reply
-from clew.models.extractors.cooccurrence import Cooccurrence
+from clew.models.cooccurrence import Cooccurrence
 from clew.steps.skeleton import read_skeleton
 from clew.steps.subchunks import Texts
 from clew.testing import ScriptedLLM, models

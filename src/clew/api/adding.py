@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-DESCRIBED = "figures"  # what a store keeps under it: the LLM that described figures last
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -127,7 +126,7 @@ class Adding(OpenIndex):
         part = None if options.part is None else ShardPart.parse_part(options.part)
         own = origins.choose_part(former, part, self.shown)
         roots = origins.name_roots(former, self.folder, source, options.name)
-        fetched = origins.get_fetched(former)
+        unchanged = origins.get_unchanged(former, options)
         read_files = partial(
             self._read_files,
             options,
@@ -137,9 +136,9 @@ class Adding(OpenIndex):
             progress=progress,
             times=True,
             part=own,
-            fetched=fetched,
+            unchanged=unchanged,
         )
-        items, read, paths = items_of(source, read_files), set[str](), paths_of(source)
+        items, read, paths = items_of(source, read_files), dict[str, str](), paths_of(source)
         strict = part is None and not paths  # the caller chose this very shard for them
         items = iter(items if own is None else own.take_documents(items, read, strict=strict))
         first = list(islice(items, 1))
@@ -167,7 +166,7 @@ class Adding(OpenIndex):
                     paths=paths,
                     selection=selection,
                     read=read,
-                    fetched=fetched,
+                    unchanged=unchanged,
                     prune=options.prune,
                     meter=meter,
                     on_progress=options.on_progress,
@@ -218,8 +217,8 @@ class Adding(OpenIndex):
     ) -> Iterator[Document | Skipped]:
         """Yield documents with the descriptions of figures that were or are asked for."""
         if options.describe_figures:
-            store.set_note(DESCRIBED, {"model": self.models.llm and self.models.llm.name})
-        model, llm = store.note(DESCRIBED).get("model"), None
+            store.set_note(origins.DESCRIBED, {"model": self.models.llm and self.models.llm.name})
+        model, llm = store.note(origins.DESCRIBED).get("model"), None
         if model is None:
             return items
         if options.describe_figures:

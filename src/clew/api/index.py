@@ -226,7 +226,7 @@ class Index(Adding, Upkeep, Askable):
         filter they are those of the documents that fulfil it, at most `most` of them. The first
         call after a write brings them up to date. Raises InputError for a level below 0.
         """
-        from clew.views.themes import list_themes
+        from clew.steps.theme_descriptions import list_themes
 
         return list_themes(self.snapshot(where), level, most)
 

@@ -246,7 +246,7 @@ class VocabularyEntry:
 UNITS, GRAPH = "units", "graph"
 IMPORTED_MARK = "graph:"  # before the hash of a document that is made of triples
 KINDS = (UNITS, GRAPH)
-# A "recorded" one is from a file, "parse" from earlier versions; "imported" chunks are triples.
+# A "recorded" one is from a file, and an "imported" chunk is triples; nothing makes "parse" now.
 SOURCES = ("none", "llm", "fallback", "parse", "cooccurrence", "recorded", "imported")
 LLM_MADE, FALLBACK = SOURCES.index("llm"), SOURCES.index("fallback")
 IMPORTED = SOURCES.index("imported")

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from clew.index.graph import GraphImport
 
 
-_MOST_WORDS = 3  # of a command to type next: paths, or a data set
+_TRIPLES = "Methods bubble and agrag need triples: the same command with --triples cooccurrence"
 _MOST_TITLES, _LONGEST_TITLE = 5, 40  # looked at for a question, and its characters
 _MOST_READ = 100  # chunks looked at for their language
 _MOST_PARTLY = 10  # documents that are named one by one
@@ -128,7 +128,7 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
     elif part is not None or not added.report.is_empty:
         say("\n".join([*_summarize(added, folder), *(["", line] if line else [])]))
         if bare and adding["triples"] is None:
-            say(_suggest_triples([*paths, *dataset.words], folder, adding))
+            say(_TRIPLES)
         if foreign:
             say(foreign)
     _end_run(added, paths if part is None else ())
@@ -642,21 +642,6 @@ def _summarize(added: Added, folder: Path) -> Iterator[str]:
         there = "no longer there or left out" if report.left_out else "no longer there"
         done = "removed" if report.pruned else f"--prune removes {'it' if n == 1 else 'them'}"
         yield f"  {format_count(n, 'document')} {there}: {done}"
-
-
-def _suggest_triples(paths: Sequence[str], folder: Path, adding: Mapping[str, Any]) -> str:
-    """Return a hint on the features that need triples, and the command that extracts them."""
-    need = "Methods bubble and agrag need triples:"
-    is_unsaid = (
-        "-" in paths or adding["web"] or adding["sql"] or any(asdict(adding["columns"]).values())
-    )
-    if is_unsaid or len(paths) > _MOST_WORDS:
-        return f"{need}  the same command with --triples cooccurrence"
-    left_out = [word for pattern in adding["exclude"] for word in ("--exclude", pattern)]
-    left_out += [] if adding["gitignore"] else ["--no-gitignore"]
-    left_out += ["--follow-links"] if adding["follow_links"] else []
-    words = [*paths, *left_out, "--triples", "cooccurrence"]
-    return f"{need}  {options.command_line('index', *words, folder=folder)}"
 
 
 def _suggest_embedder(opened: options.Opened) -> str:

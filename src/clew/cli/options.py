@@ -346,12 +346,6 @@ class DatasetOptions:
         is_named = source is not ParameterSource.DEFAULT
         return dataset.corpus, folder if is_named else Path(f"{dataset.name}.clew")
 
-    @property
-    def words(self) -> list[str]:
-        """Return the options as given on the command line."""
-        paths = {"--dataset": self.dataset, "--corpus": self.corpus}
-        return [word for name, path in paths.items() if path for word in (name, str(path))]
-
 
 dataset_options = gather_options(
     [

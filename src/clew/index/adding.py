@@ -24,7 +24,7 @@ from clew.base.runtime.lazy import compile_re
 from clew.base.types import Document, Skipped
 from clew.errors import InputError, MissingExtra, MissingLayer, ModelError, RecipeMismatch
 from clew.index import generation
-from clew.index.origins import DocumentOwners, find_gone, list_file_documents, store_fetched
+from clew.index.origins import find_gone, list_file_documents, refuse_replacing, store_unchanged
 from clew.index.recipe import LATE, build_model_recipe, check_recipe
 from clew.index.snapshot.batch import Batch
 from clew.index.store.segmented import Store
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from clew.index.building import Workers
-    from clew.readers.remote import FetchedPlaces
     from clew.readers.roots import Roots
     from clew.readers.selection import Selection
+    from clew.readers.unchanged import UnchangedFiles
 
 _FEW = 64  # documents that are looked up one by one
 _log = logging.getLogger(__name__)
@@ -90,8 +90,8 @@ def add_documents(  # noqa: PLR0913 -- what is told and asked meanwhile, by name
     items: Iterable[Document | Skipped],
     models: Models,
     *,
-    gone: Iterable[str] = (),
-    read: set[str] | None = None,
+    gone: Callable[[], Iterable[str]] = tuple,
+    read: dict[str, str] | None = None,
     meter: Meter | None = None,
     on_progress: OnProgress | None = None,
     stop: Stop | None = None,
@@ -101,19 +101,20 @@ def add_documents(  # noqa: PLR0913 -- what is told and asked meanwhile, by name
     """Add documents to the index with a commit per batch, and return the report.
 
     A document that is there with the same content costs nothing; one with other content is
-    replaced. A new one with the content of one that is `gone`, its file being there no more, is
-    that one renamed, and costs nothing either. The ids of all documents go into `read`. Where
-    `stop` is asked for, the batch at hand is the last. `workers` make the rows where they are
-    given, and the index is the same. Raises RecipeMismatch where it was not built with `models`.
+    replaced. A new one with the content of one that `gone` returns, its file being there no more,
+    is that one renamed, and costs nothing either. The ids of all documents go into `read`, with
+    their content hashes. Where `stop` is asked for, the batch at hand is the last. `workers` make
+    the rows where they are given, and the index is the same. Raises RecipeMismatch where it was
+    not built with `models`.
     """
     meter = meter or Meter()
     check_recipe(store.recipe, build_model_recipe(models))
     progress, stop = progress or Progress(), stop or Stop()
-    read = set() if read is None else read
+    read = {} if read is None else read
     addition = _Addition(store, progress, on_progress or (lambda _: None), read)
     report = addition.report
     changed = addition.find_changed(itertools.takewhile(lambda _: not stop.is_asked, items))
-    new = addition.apply_renames(changed, sorted(gone))
+    new = addition.apply_renames(changed, gone)
     groups = group_batches(addition.restore_removed(new))
     with stop.heeded():
         if workers is None:
@@ -151,8 +152,8 @@ def update_documents(  # noqa: PLR0913 -- what reading and looking for files nee
     roots: Roots,
     paths: Sequence[Path],
     selection: Selection,
-    read: set[str],
-    fetched: FetchedPlaces,
+    read: dict[str, str],
+    unchanged: UnchangedFiles,
     prune: bool,
     **how: Any,  # noqa: ANN401 -- as `add_documents` takes it
 ) -> AddReport:
@@ -160,13 +161,17 @@ def update_documents(  # noqa: PLR0913 -- what reading and looking for files nee
 
     These are reported, and removed where `prune` says so.
     """
-    gone = find_gone(list_file_documents(store), roots, paths) if paths else []
-    report = add_documents(store, items, models, gone=gone, read=read, **how)
+
+    def find_unkept(*more: Any) -> list[str]:  # noqa: ANN401 -- as `find_gone` takes it
+        ids = [each for each in list_file_documents(store) if each not in unchanged.kept]
+        return find_gone(ids, roots, paths, *more) if paths else []
+
+    report = add_documents(store, items, models, gone=find_unkept, read=read, **how)
+    report.n_unchanged += len(unchanged.kept)
     report.left_out = selection.counts()
     if paths and not report.stopped:
-        ids = list_file_documents(store)
-        report.gone = find_gone(ids, roots, paths, selection, read, report.skipped)
-    store_fetched(store, fetched, report)
+        report.gone = find_unkept(selection, {**read, **unchanged.kept}, report.skipped)
+    store_unchanged(store, unchanged, read, report)
     if prune and report.gone:
         store.remove(report.gone)
         report.pruned = True
@@ -258,12 +263,12 @@ class _Addition:
     """Documents being added to an index, and a report of those that need no new rows."""
 
     def __init__(
-        self, store: Store, progress: Progress, on_progress: OnProgress, read: set[str]
+        self, store: Store, progress: Progress, on_progress: OnProgress, read: dict[str, str]
     ) -> None:
         self._store = store
         self._progress = progress
         self._on_progress = on_progress
-        self._read = read  # ids
+        self._read = read  # ids, with content hashes
         self.known = _KnownHashes(store)
         self.report = AddReport()
         self.restated: dict[str, tuple[Document, str]] = {}  # whose metadata changed
@@ -276,7 +281,7 @@ class _Addition:
 
     def find_changed(self, items: Iterable[Document | Skipped]) -> Iterator[tuple[Document, str]]:
         """Yield new and changed documents with their content hashes; report the others."""
-        owners, hashes, skipped = DocumentOwners(self._store), self.known, self.report.skipped
+        hashes, skipped = self.known, self.report.skipped
         for item in items:
             if isinstance(item, Skipped):
                 _log.debug("skipped %s", item)
@@ -285,13 +290,12 @@ class _Addition:
             document = _replace_surrogates(item)
             if document.id in self._read:
                 raise InputError(f"two documents have the id {document.id!r}: ids must differ")
-            self._read.add(document.id)
             if document.partly:
                 self.report.partly[document.id] = document.partly
-            content = hash_content(document)
+            content = self._read[document.id] = hash_content(document)
             if hashes.get(document.id) == content:
                 self.report.n_unchanged += 1
-            elif document.id in hashes and (refused := owners.refuse(document)):
+            elif document.id in hashes and (refused := refuse_replacing(self._store, document)):
                 skipped.append(refused)
             elif get_rows_hash(hashes.get(document.id) or "") == get_rows_hash(content):
                 self.restated[document.id] = replace(document, text=""), content
@@ -306,15 +310,23 @@ class _Addition:
             self.tell([document.id])
 
     def apply_renames(
+        self, documents: Iterator[tuple[Document, str]], find_gone: Callable[[], Iterable[str]]
+    ) -> Iterator[tuple[Document, str]]:
+        """Reuse the rows of documents that are gone for new ones of equal content; yield the rest.
+
+        Of several that are gone the first is taken, and each once. They are looked for when a new
+        document comes, which takes a look at every file.
+        """
+        for first in documents:
+            if first[0].id in self.known:
+                yield first
+                continue
+            rest = itertools.chain([first], documents)
+            yield from self._rename(rest, gone) if (gone := sorted(find_gone())) else rest
+
+    def _rename(
         self, documents: Iterable[tuple[Document, str]], gone: Sequence[str]
     ) -> Iterator[tuple[Document, str]]:
-        """Reuse the rows of `gone` documents for new ones of equal content; yield the rest.
-
-        Of several that are gone the first is taken, and each once.
-        """
-        if not gone:
-            yield from documents
-            return
         for group in group_batches(documents):
             self._store.lock()  # what is read of the store now stays so
             hashes = self._store.hashes([*gone, *(document.id for document, _ in group)])

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 NOTE = "wanted"  # what a store keeps the wish under
 _OPTIONS = options_of(AddOptions)
-PARSED = "parse"  # triples that only an earlier version could extract; they stay
 LEFT = -1  # the pack of a chunk that was considered and not chosen
 _READ = [SOURCES.index(source) for source in ("llm", "fallback")]  # by an LLM
 RECORDED = SOURCES.index("recorded")
@@ -59,7 +58,7 @@ class Wanted:
     units: float = 0.0  # share of the tokens whose chunks an LLM splits into units [α of Clue-RAG]
     value: Value = "bleu"  # what makes a chunk worth it
     seed: int = 0  # of the value "random", and of a core by "random"
-    triples: str = "none"  # by "llm" or "cooccurrence"; PARSED in an index of an earlier version
+    triples: str = "none"  # by "llm" or "cooccurrence"
     core: float = 1.0  # share of the chunks whose triples an LLM extracts [β of KET-RAG]
     core_by: str = "pagerank"  # what chooses it, in the k-nearest-neighbour graph; or "random"
     entities: str = "llm"  # that an LLM relates: its own, or the chunk's "statistical" ones
@@ -71,8 +70,6 @@ class Wanted:
 
     def __post_init__(self) -> None:
         given = {name: getattr(self, name) for name in EXTRACTION}
-        if self.triples == PARSED:
-            del given["triples"]
         arguments.check_arguments(given, {name: _OPTIONS[name].kind for name in EXTRACTION})
 
     @property
@@ -120,11 +117,6 @@ def merge_requested(last: Mapping[str, Scalar], fields: Mapping[str, Any]) -> Wa
     if "schema" in fields:
         fields = {**fields, "schema": read_schema(fields["schema"])}
     wanted = Wanted(**{**last, **fields})
-    if wanted.triples == PARSED:
-        raise InputError(
-            "this index asks for triples from the dependency parse, which Clew no longer extracts: "
-            "ask for others, as in --triples cooccurrence, or for none; those that it has stay"
-        )
     if wanted.triples != "llm":
         of_llm = ("core", "core_by", "entities", "gleanings", "descriptions")
         given = {name: fields[name] for name in of_llm if name in fields}

@@ -50,7 +50,7 @@ from clew.index.recipe import LATE
 from clew.index.snapshot.batch import Batch
 from clew.index.store import schema
 from clew.models import LLM, Deferred, Extractor, Models, Prompt, Reply
-from clew.models.extractors.cooccurrence import Cooccurrence
+from clew.models.cooccurrence import Cooccurrence
 from clew.models.recorded_llm import recorded
 from clew.readers.triples import read_triples
 

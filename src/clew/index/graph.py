@@ -77,7 +77,7 @@ def mirror_documents(
     What is gone from it is removed, unless a file of that name is there. Raises RecipeMismatch
     where the index was not built with `models`.
     """
-    read: set[str] = set()
+    read: dict[str, str] = {}
     report = add_documents(
         store, documents, models, read=read, meter=meter, on_progress=on_progress
     )

@@ -237,7 +237,9 @@ class AddOptions(TripleOptions, ExtractionOptions, ReadOptions):
         "index",
     )
     wait: bool = _paid(False, "Wait for the batches' replies.", "--wait", "index")
-    again: bool = _job(False, "Ask again where a reply was of no use.", "--retry")
+    again: bool = _job(
+        False, "Ask again where a reply was of no use, and read unchanged files, too.", "--retry"
+    )
     methods: Sequence[str] | None = _job(
         None,
         "Methods that every run prepares the index for from now on; an empty list takes the names "

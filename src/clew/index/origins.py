@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from bisect import bisect_left
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from clew.base.runtime.lazy import compile_re
 from clew.base.types import IMPORTED_MARK, OCR, Skipped
@@ -18,23 +17,24 @@ from clew.readers.part import ShardPart
 from clew.readers.roots import Roots
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from clew.base.types import Document
     from clew.index.adding import AddReport
+    from clew.index.options import AddOptions
     from clew.index.snapshot import Snapshot
     from clew.index.store.segmented import Store
     from clew.readers.formats import FindKnown
-    from clew.readers.remote import FetchedPlaces
     from clew.readers.selection import Selection
     from clew.readers.sources import Source
+    from clew.readers.unchanged import UnchangedFiles
 
-_FETCHED = "fetched"  # what a store keeps under it: fingerprints of what was fetched
+DESCRIBED = "figures"  # what a store keeps under it: the LLM that described figures last
 IMPORTED = "imported"  # what a store keeps under it: the ids of places that imports look after
+_READ = "fetched"  # what a store keeps under it: which files and remote entries were read
 _PART = "part"  # what a store keeps under it: which of several shards it is
 NOTE = "roots"  # what a store keeps the roots under
 _LINE = compile_re(r":\d+$")  # behind the file of a record
-_READ_AT_ONCE = 1_000  # documents
 _UNWRITABLE = "\ufffd"  # what `clew.readers.roots.shown` writes for a byte that is no text
 
 
@@ -66,25 +66,31 @@ def store_roots(
         store.set_note(NOTE, noted)
 
 
-def get_fetched(store: Store | None) -> FetchedPlaces:
-    """Return the stored state of remote sources (`clew.readers.remote`)."""
-    from clew.readers.remote import FetchedPlaces  # which no question needs
+def get_unchanged(store: Store | None, options: AddOptions) -> UnchangedFiles:
+    """Return what an index knows of the files that it has read by these options.
 
+    All are read where `again` says so, and where figures are described: a reply may be there now.
+    """
+    from clew.readers.unchanged import LOCAL, UnchangedFiles  # which no question needs
+
+    rules = options.columns, options.limits, options.ocr
     if store is None:
-        return FetchedPlaces()
-    read_hashes = cache(store.hashes)  # of all documents, and most runs fetch nothing
-    return FetchedPlaces(store.note(_FETCHED), lambda own: own in read_hashes())
+        return UnchangedFiles(rules)
+    reads_all = options.again or options.describe_figures or store.note(DESCRIBED)
+    none: dict[str, Any] = {LOCAL: {}} if reads_all else {}
+    return UnchangedFiles(rules, cache(lambda: {**store.note(_READ), **none}), cache(store.hashes))
 
 
-def store_fetched(store: Store, fetched: FetchedPlaces, report: AddReport) -> None:
-    """Store the state of remote sources, and report unchanged and missing entries."""
-    report.n_unchanged += len(fetched.kept)
+def store_unchanged(
+    store: Store, unchanged: UnchangedFiles, read: dict[str, str], report: AddReport
+) -> None:
+    """Store which files need no reading as they are now, and report missing remote entries."""
     if report.stopped:
         return
-    report.gone += fetched.find_gone()
-    noted = fetched.to_note()
-    if noted != store.note(_FETCHED):
-        store.set_note(_FETCHED, noted)
+    report.gone += unchanged.find_gone()
+    noted = unchanged.to_note(read, store.hashes)
+    if noted is not None and noted != store.note(_READ):
+        store.set_note(_READ, noted)
 
 
 def record_imported(store: Store, place_id: str) -> None:
@@ -225,43 +231,16 @@ def find_recognized(open_newest: Callable[[], Snapshot]) -> FindKnown:
     return find
 
 
-class DocumentOwners:
-    """The file of each document of an index, loaded lazily in blocks."""
+def refuse_replacing(store: Store, document: Document) -> Skipped | None:
+    """Return why a document may not replace the one with its id, which has another file.
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._sources: dict[str, str] = {}
-
-    def refuse(self, document: Document) -> Skipped | None:
-        """Return why a document may not replace the one with its id, which has another file.
-
-        It may where either came from no file, or the other file is gone.
-        """
-        mine, theirs = _source_file(document.source), self._find_file(document.id)
-        if mine is None or theirs is None or mine.samefile(theirs):
-            return None
-        reason = f"its id {document.id!r} is that of a document from {theirs}, which it is not"
-        return Skipped(source=document.source, reason=f"{reason}: give one of them another id")
-
-    def _find_file(self, document_id: str) -> Path | None:
-        """Return the file of a document, loading those of a block of documents.
-
-        Files come by their ids, and to open a view takes longer than to read a thousand documents
-        without their texts.
-        """
-        if document_id not in self._sources:
-            first = bisect_left(self._live, (document_id, -1))
-            live = self._live[first : first + _READ_AT_ONCE]
-            with closing(self._store.view()) as view:
-                documents = view.documents([row for _, row in live], texts=False)
-            pairs = zip(live, documents, strict=True)
-            self._sources = {own: document.source for (own, _), document in pairs}
-        return _source_file(self._sources.get(document_id, ""))
-
-    @cached_property
-    def _live(self) -> Sequence[tuple[str, int]]:
-        with closing(self._store.view()) as view:
-            return view.live_documents()
+    It may where either came from no file, or the other file is gone.
+    """
+    mine, theirs = (_source_file(each) for each in (document.source, store.source(document.id)))
+    if mine is None or theirs is None or mine.samefile(theirs):
+        return None
+    reason = f"its id {document.id!r} is that of a document from {theirs}, which it is not"
+    return Skipped(source=document.source, reason=f"{reason}: give one of them another id")
 
 
 def _source_file(source: str) -> Path | None:

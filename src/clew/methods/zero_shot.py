@@ -1,4 +1,4 @@
-"""The baseline without retrieval in which the LLM answers from its own knowledge."""
+"""The baselines without retrieval, in which the LLM answers from its own knowledge."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,15 +12,24 @@ from clew.models import Models
 class ZeroShot:
     """Returns no chunks, on purpose; needs an LLM for the answer."""
 
+    name: ClassVar[str] = "zero_shot"  # and that of its prompt
     layers: ClassVar[frozenset[str]] = frozenset()
     limits: ClassVar = Limits(chunks="chunks")
 
     chunks: int = 0  # chunks returned
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
-        note = () if models.llm else ("zero_shot needs an LLM: name one with --llm",)
-        return Evidence(query=query, method="zero_shot", prompt="zero_shot", notes=note)
+        note = () if models.llm else (f"{self.name} needs an LLM: name one with --llm",)
+        return Evidence(query=query, method=self.name, prompt=self.name, notes=note)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainOfThought(ZeroShot):
+    """The LLM reasons step by step."""
+
+    name: ClassVar[str] = "chain_of_thought"
 
 
 METHOD = ZeroShot
+VARIANTS = {"chain_of_thought": ChainOfThought}
 GROUP = "baseline"

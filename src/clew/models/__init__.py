@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from clew.extras.models.local import LocalChat as LocalChat
     from clew.extras.models.openai import OpenAIChat as OpenAIChat
     from clew.extras.models.openai import OpenAIEmbeddings as OpenAIEmbeddings
-    from clew.models.extractors.cooccurrence import Cooccurrence as Cooccurrence
+    from clew.models.cooccurrence import Cooccurrence as Cooccurrence
     from clew.models.ledger import Ledger as Ledger
     from clew.models.minilm import MiniLM as MiniLM
     from clew.models.prices import Price as Price
@@ -138,9 +138,6 @@ class Tagger(Protocol):
 
 class Extractor(Protocol):
     """Extracts entities and triples from texts by rules, without an LLM."""
-
-    @property
-    def name(self) -> str: ...
 
     def extract(self, texts: Sequence[str]) -> list[Extraction]:
         """Return the extraction of each text, independent of the other texts."""
@@ -396,7 +393,7 @@ class Models:
 _find_own = lazy(
     "clew.models",
     {
-        "extractors.cooccurrence": ("Cooccurrence",),
+        "cooccurrence": ("Cooccurrence",),
         "ledger": ("Ledger",),
         "minilm": ("MiniLM",),
         "prices": ("Price", "parse_prices"),

@@ -197,7 +197,7 @@ def load_tagger(spec: str) -> Tagger:
 def load_extractor(triples: str, tagger: Tagger) -> Extractor | None:
     """Return the named LLM-free extractor of triples, or None."""
     if triples == "cooccurrence":
-        from clew.models.extractors.cooccurrence import Cooccurrence
+        from clew.models.cooccurrence import Cooccurrence
 
         return Cooccurrence(tagger)
     return None

@@ -3,7 +3,7 @@
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -11,6 +11,7 @@ from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from textwrap import shorten
+from time import time
 
 from clew import plugins
 from clew.base.types import PARTLY, Document, Skipped
@@ -23,10 +24,11 @@ from clew.readers.degenerate import explain_degenerate
 from clew.readers.inputs import Page, Remote, StandardInput
 from clew.readers.part import ShardPart
 from clew.readers.pictures import HINT, PICTURES, check_engine
-from clew.readers.remote import FetchedPlaces, check_allowed, fetch_files
+from clew.readers.remote import check_allowed, fetch_files
 from clew.readers.roots import Roots
 from clew.readers.selection import Selection
 from clew.readers.titled import is_plain_name, stem_title
+from clew.readers.unchanged import UnchangedFiles
 from clew.readers.walk import Columns, File, files, os_reason
 from clew.text import lines
 
@@ -35,13 +37,14 @@ _log = logging.getLogger(__name__)
 FindKnown = Callable[[str], Document | None]  # what an index has of an id, if OCR read it
 Reader = Callable[[File], Iterator[Document | Skipped]]
 
+_PAGES = frozenset((".html", ".htm", ".xhtml"))
 # Of each suffix the module of `clew.readers` and its function, loaded when such a file comes. What
 # has no colon is the name of a reader that `clew.extras.files` registers.
 READERS = {
     **dict.fromkeys(lines.TEXTS.split(), "plain:read"),
     **dict.fromkeys(lines.CODE.split(), "plain:read"),
     **dict.fromkeys(lines.MARKDOWN.split(), "markdown:read"),
-    **dict.fromkeys((".html", ".htm", ".xhtml"), "html_page:read"),
+    **dict.fromkeys(_PAGES, "html_page:read"),
     ".xml": "xml_page:read",
     **dict.fromkeys((*(f".{section}" for section in range(1, 9)), ".man", ".mdoc"), "manual:read"),
     **dict.fromkeys((".jsonl", ".ndjson"), "json_records:read_lines"),
@@ -94,7 +97,7 @@ def read(  # noqa: PLR0913 -- one argument for each option
     limits: ReadingLimits = LIMITS,
     part: ShardPart | None = None,
     sql: str = "",
-    fetched: FetchedPlaces | None = None,
+    unchanged: UnchangedFiles | None = None,
 ) -> Iterator[Document | Skipped]:
     """Yield the documents of files and folders, and the reasons for skipped files.
 
@@ -106,11 +109,11 @@ def read(  # noqa: PLR0913 -- one argument for each option
     as the caller iterates.
 
     A file:// address is a path, `-` is standard input, which `stdin` may name, and a web address is
-    fetched where `web` allows it. So is what another address leads to (`readers.remote`), as
-    far as the run before that `fetched` knows has not given it; of a database what the query `sql`
-    gives. With a `progress` all files are looked for before the first is
-    read, so that their size is known. With `times` the time at which a file was written last is the
-    `modified` of a document that is the whole file and says nothing of that itself.
+    fetched where `web` allows it. So is what another address leads to (`readers.remote`); of a
+    database what the query `sql` gives. What is `unchanged` since the run before is not read.
+    With a `progress` all files are looked for before the first is read, so that their size is
+    known. With `times` the time at which a file was written last is the `modified` of a document
+    that is the whole file and says nothing of that itself.
 
     With `ocr` pictures and scanned pages are read by OCR, and without it where that has read what
     `find_known` gives: such a document stands for its file as long as that is the same to the byte.
@@ -134,23 +137,24 @@ def read(  # noqa: PLR0913 -- one argument for each option
             raise InputError(f"{each.address!r} is only fetched with --web, or web=True in Python")
         if isinstance(each, Remote):
             check_allowed(each, web=web, sql=sql)
-    fetched = fetched or FetchedPlaces()
+    unchanged = unchanged or UnchangedFiles()
     sources = [stdin or each if isinstance(each, StandardInput) else each for each in places]
     progress = progress or Progress()
     fill = partial(replace, columns=columns or Columns(), limits=limits, ocr=ocr)
 
     def count(members: Iterable[File]) -> None:
         filled = map(fill, members)
+        progress.settle(unchanged.kept)
         progress.total = sum(file.size for file in filled if _find_unread(file) is None)
 
     all_files = _files(
-        sources, roots, selection, count, limits, part=part, fetched=fetched, sql=sql
+        sources, roots, selection, count, limits, part=part, unchanged=unchanged, sql=sql
     )
     read_in = (
         _add_indexed(fill(each), find_known) if isinstance(each, File) else each
         for each in all_files
     )
-    return _distinct(read_in, progress, fetched, times=times)
+    return _distinct(read_in, progress, unchanged, times=times)
 
 
 def _files(
@@ -161,7 +165,7 @@ def _files(
     limits: ReadingLimits,
     *,
     part: ShardPart | None,
-    fetched: FetchedPlaces,
+    unchanged: UnchangedFiles,
     sql: str,
 ) -> Iterator[File | Skipped]:
     """Yield the files to read; fetched or received ones are deleted after their turn.
@@ -171,7 +175,11 @@ def _files(
     members = list(files([each for each in places if isinstance(each, Path)], roots, selection))
     if part is not None:
         members = [e for e in members if isinstance(e, Skipped) or _may_be_in_part(part, e)]
-    members = [packed.add_size(each) if isinstance(each, File) else each for each in members]
+    members = [
+        packed.add_size(each) if isinstance(each, File) else each
+        for each in members
+        if isinstance(each, Skipped) or not unchanged.keep(each.place, each.id, each.fingerprint)
+    ]
     count(each for each in members if isinstance(each, File))
     yield from members
     for each in places:
@@ -181,7 +189,7 @@ def _files(
                 yield page
         elif isinstance(each, Remote):
             yield from fetch_files(
-                each, selection or Selection(), fetched, _is_readable, sql=sql, limits=limits
+                each, selection or Selection(), unchanged, _is_readable, sql=sql, limits=limits
             )
         elif isinstance(each, StandardInput):
             with inputs.read_standard_input(each, limits=limits) as file:
@@ -219,7 +227,7 @@ def _is_known(path: Path) -> bool:
 
 
 def _distinct(
-    members: Iterable[File | Skipped], progress: Progress, fetched: FetchedPlaces, *, times: bool
+    members: Iterable[File | Skipped], progress: Progress, unchanged: UnchangedFiles, *, times: bool
 ) -> Iterator[Document | Skipped]:
     first: dict[str, str] = {}  # the source of the document that has an id
     with closing(Apart()) as apart:
@@ -227,27 +235,41 @@ def _distinct(
             if isinstance(file, Skipped):
                 yield file
                 continue
-            unread = _find_unread(file)
+            began, unread = time(), _find_unread(file)
             progress.open(file.source, file.size if unread is None else 0)
-            ids: list[str] = []
+            ids, is_whole = list[str](), True
             for item in _read_file(file, apart) if unread is None else [unread]:
                 if isinstance(item, Document) and file.place:
                     item = _add_metadata(item, file)  # noqa: PLW2901
-                    ids.append(item.id)
                 if isinstance(item, Skipped):
+                    is_whole = False
                     yield item
-                elif item.id in first:
-                    reason = f"has the id {item.id!r}, which {first[item.id]} has already"
+                    continue
+                ids.append(item.id)
+                if other := unchanged.kept.get(item.id) or first.get(item.id):
+                    is_whole = False
+                    reason = f"has the id {item.id!r}, which {other} has already"
                     yield Skipped(source=file.source, reason=reason, line=_line(file, item))
                 else:
+                    is_whole &= not item.partly
                     first[item.id] = item.source
                     whole = item.source == file.source
                     progress.read(item.id, len(item.text), whole=whole)
                     yield _add_date(item, file) if times else item
-            if file.place and ids:
-                fetched.note(file, ids)
+            if ids and (file.place or (is_whole and not _reads_beside(file))):
+                unchanged.note(file, ids, began)
             elif file.place:
-                fetched.fail(file.place, file.id)
+                unchanged.fail(file.place, file.id)
+
+
+def _reads_beside(file: File) -> bool:
+    """Check whether other files may decide what is read of a file: pictures of a page."""
+    if packed.plain_name(file.path).suffix.lower() not in _PAGES:
+        return False
+    with suppress(OSError):
+        is_unclear = packed.is_packed(file.path)
+        return is_unclear or b"<im" in file.path.read_bytes().replace(b"\0", b"").lower()
+    return True
 
 
 def _add_metadata(document: Document, file: File) -> Document:

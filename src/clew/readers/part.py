@@ -53,7 +53,7 @@ class ShardPart:
         return shard_of(document_id, self.n) == self.number
 
     def take_documents(
-        self, items: Iterable[Document | Skipped], read: set[str], *, strict: bool
+        self, items: Iterable[Document | Skipped], read: dict[str, str], *, strict: bool
     ) -> Iterator[Document | Skipped]:
         """Yield this shard's documents and all skipped items; other ids are added to `read`.
 
@@ -68,4 +68,4 @@ class ShardPart:
                     f" add it to the shard {shard_of(item.id, self.n)}"
                 )
             else:
-                read.add(item.id)
+                read[item.id] = ""

@@ -5,8 +5,7 @@ A package registers a module for a scheme (`clew.remote`), or one named "storage
     list_entries(place)      an `Entry` for each file, message, page or table, in a fixed order
     IS_QUERIED = True        where a query says what is fetched
 
-An entry is fetched where it is not known from the run before: what an index has of a place is kept
-in `FetchedPlaces`.
+An entry is fetched where it is not known from the run before (`clew.readers.unchanged`).
 """
 
 import re
@@ -15,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from clew import plugins
@@ -25,6 +24,7 @@ from clew.errors import InputError, UnreadableSource
 from clew.limits import LIMITS, ReadingLimits
 from clew.readers.inputs import Remote
 from clew.readers.selection import Selection
+from clew.readers.unchanged import UnchangedFiles
 from clew.readers.walk import Columns, File, file_stem
 
 _TABLE = re.compile(r"\bFROM\s+[\"`]?(\w+(?:\.\w+)*)", re.IGNORECASE)
@@ -60,60 +60,6 @@ class _Module(Protocol):
     def list_entries(self, place: RemotePlace) -> Iterator[Entry | Skipped]: ...
 
 
-class FetchedPlaces:
-    """The state of remote places in an index: fingerprint and document ids per entry."""
-
-    def __init__(
-        self, noted: Mapping[str, Any] | None = None, has: Callable[[str], bool] = lambda _id: False
-    ) -> None:
-        """Start from the `noted` state; `has` checks whether a document is still indexed."""
-        self._noted = noted or {}
-        self._has = has
-        self._now: dict[str, dict[str, tuple[str, list[str]]]] = {}  # by place and entry
-        self.kept: list[str] = []  # ids of documents that were not fetched, as they are as before
-
-    def open_place(self, place_id: str) -> None:
-        """Begin a place."""
-        self._now[place_id] = {}
-
-    def knows(self, place_id: str, entry_id: str, fingerprint: str) -> bool:
-        """Check whether an entry is unchanged; its documents are then kept."""
-        former, ids = self._noted.get(place_id, {}).get(entry_id, ("", []))
-        if not fingerprint or former != fingerprint or not all(map(self._has, ids)):
-            return False
-        self._now[place_id][entry_id] = fingerprint, list(ids)
-        self.kept += ids
-        return True
-
-    def fail(self, place_id: str, entry_id: str) -> None:
-        """Record that an entry, or for "" the place, failed; its documents are kept."""
-        stays = {
-            entry: (mark, own)
-            for entry, (mark, own) in self._noted.get(place_id, {}).items()
-            if entry_id in {"", entry}
-        }
-        self._now[place_id] = {**stays, **self._now[place_id]}
-
-    def note(self, file: File, ids: list[str]) -> None:
-        """Record the document ids of a fetched file."""
-        self._now[file.place][file.id] = file.fingerprint, ids
-
-    def find_gone(self) -> list[str]:
-        """Return the ids of documents whose entries no longer exist."""
-        seen = {own for entries in self._now.values() for _, ids in entries.values() for own in ids}
-        former = (self._noted.get(place_id, {}) for place_id in self._now)
-        ids = (own for entries in former for _, documents in entries.values() for own in documents)
-        return list(dict.fromkeys(own for own in ids if own not in seen and self._has(own)))
-
-    def to_note(self) -> Mapping[str, Any]:
-        """Return the state to store for the next run."""
-        now = {
-            place_id: {own: list(values) for own, values in entries.items()}
-            for place_id, entries in self._now.items()
-        }
-        return {**self._noted, **now}
-
-
 def check_allowed(remote: Remote, *, web: bool, sql: str) -> None:
     """Raise InputError if a place may not be accessed, or lacks its SQL query."""
     shown = _id_of(remote.address)
@@ -129,7 +75,7 @@ def check_allowed(remote: Remote, *, web: bool, sql: str) -> None:
 def fetch_files(
     remote: Remote,
     selection: Selection,
-    fetched: FetchedPlaces,
+    unchanged: UnchangedFiles,
     is_readable: Callable[[Path], bool],
     *,
     sql: str = "",
@@ -143,13 +89,13 @@ def fetch_files(
     if sql:  # the rows of another table are another place
         table = _TABLE.search(sql)
         shown = f"{shown}/{table[1] if table else 'rows'}"
-    fetched.open_place(shown)
+    unchanged.open_place(shown)
     place = RemotePlace(
         address=remote.address,
         id=shown,
         sql=sql,
         limits=limits,
-        knows=lambda own, fingerprint: fetched.knows(shown, own, fingerprint),
+        knows=lambda own, fingerprint: unchanged.keep(shown, own, fingerprint),
     )
     try:
         urlsplit(remote.address)
@@ -158,12 +104,12 @@ def fetch_files(
     try:
         for entry in _load_module(remote).list_entries(place):
             if isinstance(entry, Skipped):
-                fetched.fail(shown, entry.source)
+                unchanged.fail(shown, entry.source)
                 yield entry
             elif _takes(selection, entry, shown) and not place.knows(entry.id, entry.fingerprint):
-                yield from _fetch(entry, place, fetched, is_readable)
+                yield from _fetch(entry, place, unchanged, is_readable)
     except UnreadableSource as error:
-        fetched.fail(shown, "")  # nothing is known of what it has
+        unchanged.fail(shown, "")  # nothing is known of what it has
         yield Skipped(source=error.source, reason=error.reason)
 
 
@@ -177,13 +123,12 @@ def _load_module(remote: Remote) -> _Module:
 
 def _takes(selection: Selection, entry: Entry, place_id: str) -> bool:
     parts = PurePosixPath(entry.below).parts
-    paths = [Path(*parts[:n]) for n in range(1, len(parts) + 1)]
-    names = [(path, path.as_posix()) for path in paths]
-    return all(selection.takes(p, p, below, f"{place_id}/{below}", None) for p, below in names)
+    paths = (Path(*parts[:n]) for n in range(1, len(parts) + 1))
+    return all(selection.takes(p, p, Path(), f"{place_id}/{p.as_posix()}", None) for p in paths)
 
 
 def _fetch(
-    entry: Entry, place: RemotePlace, fetched: FetchedPlaces, is_readable: Callable[[Path], bool]
+    entry: Entry, place: RemotePlace, unchanged: UnchangedFiles, is_readable: Callable[[Path], bool]
 ) -> Iterator[File | Skipped]:
     name = file_stem(PurePosixPath(entry.below or entry.id).stem)
     with TemporaryDirectory(prefix="clew-", ignore_cleanup_errors=True) as folder:
@@ -196,7 +141,7 @@ def _fetch(
             _check_size(entry, place.limits)
             path = entry.fetch(path)
         except UnreadableSource as error:
-            fetched.fail(place.id, entry.id)
+            unchanged.fail(place.id, entry.id)
             yield Skipped(source=error.source, reason=error.reason)
             return
         yield File(

@@ -79,15 +79,15 @@ class Selection:
         return Ignored.above(root)
 
     def takes(
-        self, path: Path, place: Path, below: str, file_id: str, ignored: Ignored | None
+        self, path: Path, place: Path, folder: Path, file_id: str, ignored: Ignored | None
     ) -> bool:
-        """Check whether a file or folder inside a folder is to be read."""
+        """Check whether a file or folder below a `folder` is to be read."""
         why = ""
         if _BY_DEFAULT.match(path.name):
             why = "default"
-        elif self._names(file_id, below, path.as_posix(), path.name):
+        elif self._patterns and self._names(file_id, path, folder):
             why = BY_PATTERN
-        elif ignored is not None and ignored.names(place, is_folder=path.is_dir()):
+        elif ignored and ignored.files and ignored.names(place, is_folder=path.is_dir()):
             why = BY_GITIGNORE
         if why:
             self._left_out[file_id] = why
@@ -118,7 +118,9 @@ class Selection:
         counts = Counter(why for why in self._left_out.values() if why != "default")
         return dict(sorted(counts.items()))
 
-    def _names(self, *ways: str) -> bool:
+    def _names(self, file_id: str, path: Path, folder: Path) -> bool:
+        below = path.relative_to(folder)
+        ways = file_id, below.as_posix(), path.as_posix(), path.name
         return any(way == p or fnmatchcase(way, p) for p in self._patterns for way in ways)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from stat import S_ISREG
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from clew.base.types import Document, Skipped, Value
 from clew.limits import LIMITS, ReadingLimits
@@ -50,9 +50,10 @@ class File:
     size: int = 0  # bytes
     limits: ReadingLimits = LIMITS
     modified: float = 0.0  # when it was written last, in seconds since 1970; 0: not known
+    changed: float = 0.0  # the same, or when it was moved or its times were set
     ocr: bool = False  # pages and pictures without text are read by OCR
     place: str = ""  # the address that it was fetched from; see `clew.readers.remote`
-    fingerprint: str = ""  # that it had there
+    fingerprint: str = ""  # another one where the content is another; empty: not known
     metadata: Mapping[str, Value] = field(default_factory=dict, compare=False)  # of its documents
     known: Document | None = field(default=None, compare=False)  # the index's, if OCR read it
     # What its reader saw and does not read: a note for each. The next document gets them.
@@ -80,41 +81,50 @@ def files(
             yield _file(path, file_id, named=True)
 
 
+class _Found(NamedTuple):
+    """A file or folder below one that was named, whose names go on from those of its folder."""
+
+    path: Path  # as the caller gave it
+    place: Path  # without the links above the folder that was named
+    real: Path  # without any links
+    id: str
+    ignored: Ignored | None
+    is_folder: bool = True  # of what is no link
+    is_link: bool = False
+
+
 def _walk_below(folder: Path, roots: Roots, selection: Selection) -> Iterator[File | Skipped]:
     root = folder.resolve()
     seen: set[Path] = set()  # where files and folders are that were read, without links
-    stack = [(folder, root, selection.ignored_above(root))]
-    inner: deque[tuple[Path, Path, Ignored | None]] = deque()  # links to what is below the root
+    stack = [_Found(folder, root, root, roots.id_of(root), selection.ignored_above(root))]
+    inner: deque[_Found] = deque()  # links to what is below the root
     while stack or inner:
         is_again = not stack
-        path, real, ignored = stack.pop() if stack else inner.popleft()
-        below = path.relative_to(folder)
-        place = root / below
+        at = stack.pop() if stack else inner.popleft()
+        path, real = at.path, at.real
         try:
-            file_id = roots.id_of(place)
-            if path != folder:
-                if not selection.takes(path, place, below.as_posix(), file_id, ignored):
+            if path is not folder:
+                if not selection.takes(path, at.place, folder, at.id, at.ignored):
                     continue
-                is_link = path.is_symlink() and path.exists()
+                is_link = at.is_link and path.exists()
                 if is_link and (why := _explain_skip(real, root, selection)):
-                    selection.leave(file_id)
+                    selection.leave(at.id)
                     yield Skipped(source=show_name(path.as_posix()), reason=why)
                     continue
                 if is_link and not is_again and real.is_relative_to(root):
-                    inner.append((path, real, ignored))
+                    inner.append(at)
                     continue
             if real in seen:
-                selection.leave(file_id)
+                selection.leave(at.id)
                 continue
             seen.add(real)
-            if not path.is_dir():
-                yield _file(path, file_id, folder)
+            if not (path.is_dir() if at.is_link else at.is_folder):
+                yield _file(path, at.id, folder)
                 continue
-            children = _children(path)
-            if path != folder and selection.is_marked(file_id, (each.name for each in children)):
-                continue
-            inside = None if ignored is None else ignored.enter(place)
-            stack += [(each, _without_links(each, real), inside) for each in children]
+            children = list(_enter(at, roots))
+            names = (each.path.name for each in children)
+            if path is folder or not selection.is_marked(at.id, names):
+                stack += children
         except OSError as error:
             yield Skipped(source=show_name(path.as_posix()), reason=os_reason(error))
 
@@ -130,16 +140,26 @@ def _explain_skip(real: Path, root: Path, selection: Selection) -> str:
     return f"links to {show_name(str(real))}, outside the folder: read it with --follow-links"
 
 
-def _without_links(path: Path, folder: Path) -> Path:
-    """Return the real path of a file in a resolved folder."""
-    return Path(os.path.realpath(path)) if path.is_symlink() else folder / path.name
-
-
-def _children(path: Path) -> list[Path]:
-    """Return the entries of a folder in reverse order, none for an index."""
-    if all((path / name).exists() for name in _INDEX_FILES):
-        return []
-    return sorted(path.iterdir(), reverse=True)
+def _enter(at: _Found, roots: Roots) -> Iterator[_Found]:
+    """Yield the entries of a folder in reverse order, none for an index."""
+    with os.scandir(at.path) as found:
+        entries = sorted(found, key=lambda each: each.name, reverse=True)
+    if {each.name for each in entries}.issuperset(_INDEX_FILES):
+        return
+    ignored = at.ignored and at.ignored.enter(at.place)
+    named = set(roots.places.values())
+    for entry in entries:
+        path, place, is_link = at.path / entry.name, at.place / entry.name, entry.is_symlink()
+        real = place if at.real is at.place else at.real / entry.name
+        yield _Found(
+            path,
+            place,
+            Path(os.path.realpath(path)) if is_link else real,
+            roots.id_of(place) if place in named else f"{at.id}/{show_name(entry.name)}",
+            ignored,
+            entry.is_dir(follow_symlinks=False),
+            is_link,
+        )
 
 
 def _file(
@@ -159,6 +179,9 @@ def _file(
             folder=folder,
             size=status.st_size,
             modified=status.st_mtime,
+            changed=max(status.st_mtime, status.st_ctime),
+            fingerprint=f"{path.name}/{status.st_size}/{status.st_mtime_ns}/{status.st_ctime_ns}"
+            f"/{status.st_ino}",
         )
     return Skipped(source=source, reason="is not a regular file")
 

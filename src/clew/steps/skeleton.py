@@ -20,7 +20,6 @@ from clew.index.snapshot import Snapshot
 
 _NO_TRIPLES = "no triples, so no graph: 'clew index PATH --triples cooccurrence' extracts some"
 _RULES = {
-    "parse": "the parse of sentences",
     "cooccurrence": "co-occurrence in sentences",
     "fallback": "co-occurrence where the LLM's reply was unusable",
 }

@@ -49,6 +49,17 @@ def describe_themes(snapshot: Snapshot, rows: Iterable[int]) -> list[Theme]:
     return [kept.get(row, partial(_describe, found, row)) for row in rows]
 
 
+def list_themes(snapshot: Snapshot, level: int = 0, most: int | None = None) -> tuple[Theme, ...]:
+    """Return the themes of a level, largest first, with undivided ones of the level above."""
+    return tuple(describe_themes(snapshot, themes(snapshot).of_level(level)[:most]))
+
+
+def find_theme(snapshot: Snapshot, name: str) -> Theme | None:
+    """Return a theme by its id, or None."""
+    row = themes(snapshot).find(name)
+    return None if row < 0 else describe_themes(snapshot, [row])[0]
+
+
 def _describe(found: Themes, theme: int) -> Theme:
     snapshot, chunks = found.snapshot, found.chunks(theme)
     owners = snapshot.layer("chunk").columns["document"][chunks]

@@ -13,7 +13,7 @@ from clew.index.generation import open_snapshot
 from clew.index.snapshot import Snapshot
 from clew.index.store.embedded import EmbeddedStore
 from clew.models import Models
-from clew.models.extractors.cooccurrence import Cooccurrence
+from clew.models.cooccurrence import Cooccurrence
 from clew.testing.doubles import models
 from clew.text.chunking import Chunking
 

@@ -25,10 +25,10 @@ from clew.index.snapshot import Snapshot
 from clew.index.snapshot.layers import TripleLayer
 from clew.index.store.segmented import Store
 from clew.steps.entity_types import find_types
+from clew.steps.theme_descriptions import find_theme
 from clew.steps.themes import THEME_MARK
 from clew.text.keys import name_key
 from clew.text.normalize import fold
-from clew.views.themes import find_theme
 
 _MAX_SHOWN = 20  # neighbours shown of one kind
 _LEAST_SCORE = 0.3  # of two names that are proposed

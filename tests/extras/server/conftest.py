@@ -22,11 +22,11 @@ from clew.extras.server.serving import make_config
 from clew.models import RecordedLLM
 from clew.models.loading import Specs
 from clew.testing import ScriptedChat, models, small_documents
-from clew.testing.loopback import on_loopback
 from tests.extras.server import nursery
 from tests.extras.server.every import DRAWING
 from tests.extras.server.served import ENTRY_POINTS, MODULE, JobHome
 from tests.installed import install
+from tests.loopback import on_loopback
 
 BASE = "http://localhost:8765"
 

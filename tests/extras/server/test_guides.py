@@ -15,10 +15,10 @@ from click.testing import CliRunner
 from clew.cli import main
 from clew.extras.server import application
 from clew.extras.server.serving import make_config
-from clew.testing.loopback import on_loopback
 from tests.docs.conftest import ARTICLES
 from tests.docs.pages import ROOT, blocks
 from tests.extras.server.conftest import open_small
+from tests.loopback import on_loopback
 
 GUIDES = ROOT / "docs" / "guides"
 ADDRESS = "localhost:8765"

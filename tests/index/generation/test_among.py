@@ -12,7 +12,7 @@ from clew.index import adding, choose
 from clew.index.extract import run_extractions
 from clew.index.generation import compact, open_snapshot
 from clew.index.store.embedded import EmbeddedStore
-from clew.models.extractors.cooccurrence import Cooccurrence
+from clew.models.cooccurrence import Cooccurrence
 from tests import snapshots
 from tests.index.build import MODELS, scratch
 from tests.index.test_update import TEXTS, recipe, version

@@ -28,7 +28,7 @@ from clew.base.types import ENTITY_TYPES, GRAPH, IMPORTED, Exported
 from clew.errors import InputError
 from clew.extras.connect import neo4j
 from clew.extras.connect.cells import guard
-from clew.models.extractors.cooccurrence import FALLBACK, MOST_PAIRS
+from clew.models.cooccurrence import FALLBACK, MOST_PAIRS
 from clew.steps.entity_types import find_types
 from clew.text.normalize import collapse
 

@@ -340,6 +340,11 @@ class Catalogue(ABC):
             return dict(self._select("SELECT id, hash FROM document WHERE live = 1"))
         return dict(self._select_among("SELECT id, hash FROM document WHERE live = 1 AND id", ids))
 
+    def source(self, document_id: str) -> str:
+        """Return the source of a live document, "" if there is none."""
+        question = "SELECT source FROM document WHERE live = 1 AND id = ?"
+        return "".join(source for (source,) in self._select(question, (document_id,)))
+
     def documents(self, rows: Sequence[int], *, texts: bool = True) -> list[Document]:
         """Return the documents in some rows, without their texts unless `texts` is true."""
         columns = ", ".join(c if texts or c != "text" else "''" for c in COLUMNS)

@@ -52,6 +52,7 @@ class SegmentedStore(Closing, ABC, Generic[C_co]):
         self.aliases = catalogue.aliases
         self.vocabulary = catalogue.vocabulary
         self.hashes = catalogue.hashes
+        self.source = catalogue.source
         self.work = catalogue.work
 
     # -- where things are -------------------------------------------------------------------

@@ -14,7 +14,7 @@ from clew.extras.cluster.shards.exchange import Describe, SharedQuestion, Toward
 from clew.extras.cluster.shards.shard import reply_to_request
 from clew.index import recipe as recipes
 from clew.index.layers.numbers import hash_texts
-from clew.models.extractors.cooccurrence import Cooccurrence  # noqa: F401 -- as an index needs it
+from clew.models.cooccurrence import Cooccurrence  # noqa: F401 -- as an index needs it
 from clew.shards import Neighbourhood, open_shards, shard_of, split
 from clew.testing.small import QUESTIONS
 from tests.extras.cluster.shards.small import whole_and_parts

@@ -15,13 +15,11 @@ from numpy.typing import NDArray
 from clew import Index, Snapshot
 from clew import open as open_index
 from clew.api import checked
-from clew.api.adding import DESCRIBED
 from clew.api.opened import MADE_FOR
 from clew.base.runtime.private import make_folder
 from clew.errors import InputError, StoreError
-from clew.index import choose
+from clew.index import choose, origins
 from clew.index.generation import open_snapshot
-from clew.index.origins import IMPORTED, set_part
 from clew.index.snapshot.batch import Batch
 from clew.index.store import opening, paid, sharded
 from clew.index.store.database import LOCK, WriterLock
@@ -39,7 +37,8 @@ _BATCH_SIZE = 500  # documents of a commit
 _TEXTS = 10_000
 _STAGED = ".splitting"  # ends the name of the folder in which shards are not whole
 _DIGEST = 8  # bytes of a key by which it is told from others
-_CHOICES = (choose.NOTE, MADE_FOR, DESCRIBED, IMPORTED)  # what the next `add` goes by
+# The notes that the next `add` goes by.
+_CHOICES = (choose.NOTE, MADE_FOR, origins.DESCRIBED, origins.IMPORTED)
 
 
 @checked
@@ -78,7 +77,7 @@ def split(folder: str | Path, home: str | Path, n_shards: int) -> list[Path]:
             recipe = dict(index.snapshot().recipe)
             with closing(opening.create(staged / name, recipe)) as store:
                 _fill_shard(store, index, part)
-                set_part(store, ShardPart(number, n_shards))
+                origins.set_part(store, ShardPart(number, n_shards))
                 digests.append(_read_digests(store, index.folder))
         for name, own in zip(names, digests, strict=True):
             _copy_paid(index.folder, staged / name, _filter_keys(own, digests))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from clew.base.types import Described, Document, Skipped, Triple
 from clew.extras.connect.imports.stated import Stated, explain_refusal, to_strength
-from clew.models.extractors.cooccurrence import LONGEST_RELATION
+from clew.models.cooccurrence import LONGEST_RELATION
 from clew.readers.triples import entity_type
 from clew.readers.walk import File
 from clew.text.normalize import collapse

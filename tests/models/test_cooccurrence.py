@@ -4,9 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.errors import InputError
-from clew.models.extractors.cooccurrence import FALLBACK, LONGEST_RELATION, MOST_PAIRS, Cooccurrence
-from clew.models.extractors.ends import PRONOUNS
+from clew.models.cooccurrence import FALLBACK, LONGEST_RELATION, MOST_PAIRS, PRONOUNS, Cooccurrence
 from clew.models.rules import RuleTagger
 from clew.text.normalize import collapse, entity_key
 
@@ -14,8 +12,8 @@ PIECES = ["Fram ", "It ", "His ", "The ship ", "was a ship ", "of ", "in 1910 ",
 TEXT = st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=25).map("".join)
 
 
-def said(text, nearest=0):
-    [extraction] = Cooccurrence(RuleTagger(), nearest).extract([text])
+def said(text):
+    [extraction] = Cooccurrence(RuleTagger()).extract([text])
     return [(t.subject, t.relation, t.object) for t in extraction.triples]
 
 
@@ -51,20 +49,10 @@ def test_dates_are_objects_only():
         ("Nansen", FALLBACK, "3 May 1901"),
         ("Nansen", FALLBACK, "1902"),
     ]
-    assert said("From 3 May 1901 to June 1902.", nearest=3) == []
+    assert said("From 3 May 1901 to June 1902.") == []
     [extraction] = Cooccurrence(RuleTagger()).extract(['Nansen wrote "the long night" in 1911.'])
     types = {entity.name: entity.type for entity in extraction.entities}
     assert types == {"Nansen": "other", "the long night": "work", "1911": "date"}
-
-
-def test_near_neighbours_on_request():
-    """`nearest` adds the pairs of entities that follow one another, the nearest first."""
-    text = "Nansen met Scott near Oslo."
-    assert said(text, nearest=1) == [
-        ("Nansen", "met", "Scott"),
-        ("Scott", "near", "Oslo"),
-        ("Nansen", "met Scott near", "Oslo"),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -92,20 +80,12 @@ def test_a_table_does_not_explode():
     """The pairs of a sentence are at most linear in its entities."""
     names = "; ".join(f"{chr(65 + i % 26)}{chr(97 + i // 26)}x" for i in range(60))
     assert len(said(names)) <= MOST_PAIRS
-    assert len(said(names, nearest=2)) <= MOST_PAIRS + 2 * 60
 
 
-def test_the_settings():
-    """Another tagger, or more neighbours, is another extractor; a negative number is none."""
-    assert Cooccurrence(RuleTagger(), 2).name == "cooccurrence-1:2:rules-3"
-    with pytest.raises(InputError, match="not -1"):
-        Cooccurrence(RuleTagger(), -1)
-
-
-@given(st.lists(TEXT, max_size=3), st.integers(0, 3))
-def test_ends_are_of_the_text(texts, nearest):
+@given(st.lists(TEXT, max_size=3))
+def test_ends_are_of_the_text(texts):
     """No end is empty or a pronoun, each is in its text, and texts do not mix."""
-    extractor = Cooccurrence(RuleTagger(), nearest)
+    extractor = Cooccurrence(RuleTagger())
     extractions = extractor.extract(texts)
     assert extractions == [extractor.extract([text])[0] for text in texts]
     for text, extraction in zip(texts, extractions, strict=True):

@@ -3,11 +3,11 @@
 import pytest
 
 from clew.base.types import ENTITY_TYPES, LABELS
-from clew.models.extractors.ends import LONGEST, TYPES, End, extraction
+from clew.models.cooccurrence import LONGEST, TYPES, End, build_extraction
 
 
 def kept(*statements):
-    return [(t.subject, t.relation, t.object) for t in extraction(statements).triples]
+    return [(t.subject, t.relation, t.object) for t in build_extraction(statements).triples]
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_what_is_a_statement():
 
 def test_types_of_ends():
     """Known from a later statement, too; the table maps what a tagger says to what there is."""
-    found = extraction(
+    found = build_extraction(
         [
             (End("Fram"), "left", End("Oslo", "GPE")),
             (End("Fram", "PRODUCT"), "met", End("Oslo", "PERSON")),

@@ -1,1 +1,0 @@
-"""Extraction of triples without an LLM: names that stand in one sentence."""
