@@ -13,20 +13,38 @@ from clew.algo.links import Matrix
 from clew.base.types import Scalar
 from clew.evaluate import Report
 from clew.extras.evaluate.figures import canvas
-from clew.extras.evaluate.figures.bars import Bars, bar_figure
+from clew.extras.evaluate.figures.bars import Bars, draw_bars
 from clew.extras.evaluate.figures.tradeoff import Point, tradeoff_figure
 from clew.extras.evaluate.summary import Estimate
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
 _PANEL = (5.0, 3.6)  # inches
+_WIDTH, _HEAD, _BAR = 7.5, 0.75, 0.33  # inches of a panel of bars, of it without them, and of a bar
 
 
 def draw_ablations(groups: Mapping[str, Bars], metric: str, file: Path) -> None:
     """Write a panel of bars for each paper; the first of its settings is the full method."""
     about = f"Bars of {metric} with 95 % intervals: {', '.join(groups)}."
-    canvas.save(bar_figure(groups, metric, metric), file, f"Ablations, {metric}", about)
+    canvas.save(ablation_figure(groups, metric), file, f"Ablations, {metric}", about)
+
+
+def ablation_figure(groups: Mapping[str, Bars], metric: str) -> Figure:
+    """Return a panel of bars for each group that has any."""
+    drawn = {name: bars for name, bars in groups.items() if bars}
+    heights = [_HEAD + _BAR * len(bars) for bars in drawn.values()]
+    with canvas.style():
+        figure = canvas.figure(_WIDTH, sum(heights) + _HEAD)
+        rows = figure.subplots(len(drawn), squeeze=False, sharex=True, height_ratios=heights)
+        for [panel], (name, bars) in zip(rows, drawn.items(), strict=True):
+            draw_bars(panel, bars)
+            panel.tick_params(labelbottom=True)
+            panel.set_title(canvas.shown_name(name), loc="left", fontsize="medium")
+        panel.set_xlabel(f"{metric} with 95 % intervals; differences are to the first of a panel")
+        figure.suptitle(metric)
+    return figure
 
 
 def draw_sensitivity(

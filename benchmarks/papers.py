@@ -21,7 +21,7 @@ from benchmarks.marks import Table
 from clew.base.types import CostEstimate
 from clew.cli.progress import show_count
 from clew.evaluate import Dataset
-from clew.extras.evaluate.labels import FORMAT as LABELS
+from clew.extras.evaluate.formats.labelled import FORMAT as LABELS
 from clew.extras.evaluate.papers import (
     PaperColumn,
     PaperModels,

@@ -30,10 +30,10 @@ from benchmarks import papers, tables
 from benchmarks.ablations import ABLATIONS, SENSITIVITY
 from benchmarks.figures import draw_ablations, draw_ranking, draw_sensitivity
 from benchmarks.marks import Compared, Table, fill
-from benchmarks.peer_rankings import add_peers, load_peers
 from clew.cli.progress import show_count
 from clew.evaluate import Dataset, Report, Scoring, Setting, load
 from clew.extras.evaluate.measure import Protocol, measure
+from clew.extras.evaluate.published import add_published, read_published
 from clew.extras.evaluate.summary import Estimate
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -219,8 +219,8 @@ def _beside_peers(
     if ours is None:
         return {}
     asked = load(folder, split=split, limit=options.limit)
-    peers = load_peers(folder / PEERS, asked, ours.scoring)
-    return {f"{name}, peers": add_peers(_only(ours, METHODS), peers)}
+    peers = read_published([folder / PEERS], asked, ours.scoring.ks)
+    return {f"{name}, peers": add_published(_only(ours, METHODS), peers)}
 
 
 def _only(report: Report, labels: Sequence[str]) -> Report:

@@ -66,7 +66,7 @@ COMMANDS = {
     "mcp": f"{PAID} --reranker --answers --writes",
     "eval": "--methods --param --grid --index --split --where --exact --limit --sample --corpus "
     "--ks --context-tokens --answers --answer-llm --answer-tokens --judge --judge-metrics --runs "
-    f"--contexts --report --plot --metrics --rows {PAID} --concurrency --reranker "
+    f"--published --contexts --report --plot --metrics --rows {PAID} --concurrency --reranker "
     "--json",
     "config": "--all --json",
     "help": "",

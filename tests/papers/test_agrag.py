@@ -8,6 +8,7 @@ from clew.algo.mcmi import grow_tree, induced_edges
 from clew.algo.pagerank import personalized_pagerank, transition_matrix
 from clew.algo.salience import count_ngrams, entity_rates
 from clew.algo.steiner import steiner_tree
+from clew.index.layers.salient import salient_rates
 from clew.index.layers.statistical import statistical_entities
 from clew.methods import load
 from clew.testing import ScriptedLLM, models
@@ -59,6 +60,18 @@ def test_the_oracle_follows_the_worked_examples():
     ]
     assert oracle.grow(costs, nodes, tree, SCORES, "released", 20) == [0, 5]
     assert oracle.induced(costs, nodes | {0, 5}) == {(0, 2), (0, 6), (1, 2), (1, 6), (2, 5)}
+
+
+@pytest.mark.parametrize(("preset", "as_printed"), [("agrag_paper", True), ("agrag", False)])
+def test_printed_entities_are_all_ngrams_above_the_threshold(preset, as_printed):
+    """Eq. 3 leaves out none inside a longer one, as `agrag` does, with which τ=0.5 has fewer."""
+    runs = [[run.split() for run in text.split(" and ")] for text in MINI]
+    rates = oracle.rates([oracle.ngrams(each, 3) for each in runs], [1, 1, 1], "normalised")
+    expected = [{term for term, rate in own.items() if rate > 0.5} for own in rates]
+    found, names = salient_rates(MINI, nested=load(preset)().nested)
+    kept = [{names[column] for column in found[[row]].indices.tolist()} for row in range(len(MINI))]
+    assert all(own <= all_ for own, all_ in zip(kept, expected, strict=True))
+    assert (kept == expected) == as_printed
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -136,7 +149,11 @@ class Plain:
         asked = worlds.TOKENLESS.embedder.embed([query], kind="query")[0].astype(float)
         self.n_entities = len(snapshot.layer("entity"))
         self.counted = statistical_entities(
-            snapshot, worlds.TOKENLESS.embedder, score=method.score, synonym=method.synonym
+            snapshot,
+            worlds.TOKENLESS.embedder,
+            score=method.score,
+            nested=method.nested,
+            synonym=method.synonym,
         )
         self.first = self.n_entities + len(self.counted.names)
         self.n = self.first + len(snapshot.layer("chunk"))

@@ -6,11 +6,13 @@ import re
 import numpy as np
 import pytest
 
+from clew import steps
 from clew.algo.beam import Beam, UnitGraph, grow_unit_sets
 from clew.index.layers.selection import chunk_values, select_chunks
 from clew.methods import load
 from clew.testing import ScriptedLLM, models
 from clew.text.keys import name_key
+from tests.methods import memory
 from tests.papers import clue_oracle as oracle
 from tests.papers import worlds
 
@@ -150,6 +152,34 @@ def test_the_search_keeps_the_paper_s_sets(seed):
         k=k, depth=depth, width=width, ways=ways, update=update,
     )  # fmt: skip
     assert [(tuple(sorted(s.units)), set(s.frontier), s.score) for s in found] == expected
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_date_takes_no_place_among_the_nearest_entities(seed):
+    """Algorithm 4 over entities without dates, be these nearest of all, and others opposite."""
+    draw = np.random.default_rng(seed)
+    names, dates = ("ann", "bo", "cid", "dora", "egil"), ("1901", "1902", "1903")
+    spread = draw.choice([0.1, 1.0, 3.0])  # the narrower, the more are on the far side
+    vectors = {
+        text: (own := draw.normal((-1, 0, 0), spread)) / np.linalg.norm(own) for text in names
+    }
+    vectors |= {text: (own := draw.normal((1, 0, 0), 0.1)) / np.linalg.norm(own) for text in dates}
+    vectors |= {
+        "asked": np.array([1.0, 0, 0]),
+        "other": np.array([0, 1.0, 0]),
+        "A unit.": [0, 0, 1],
+    }
+    mentions = {"A unit.": [*names, *dates]}
+    index = memory.snapshot({"t": ["A unit."]}, mentions, vectors, dates=dates)
+    layer = index.layer("entity")
+    k = int(draw.integers(1, 8))
+    for name in ("asked", "other"):
+        found = steps.similar_entities(index, memory.models(vectors), [name], k)
+        rows, linkable = np.asarray(layer.vectors, dtype=float), layer.columns["linkable"]
+        mention = np.asarray(vectors[name], dtype=float)
+        seeds = oracle.anchor(mention, [mention], rows, linkable, np.zeros((0, 3)), [], k)
+        assert sorted(each.row for each in found) == seeds
+        assert len(found) == min(k, len(names))
 
 
 def read_plainly(snapshot, llm_names, query, method):

@@ -35,10 +35,10 @@ def hipporag(folder):
 
 
 def ketrag(folder):
-    """KET-RAG's input/document.txt of all passages; its pairs have a list of answers here."""
+    """KET-RAG's input/document.txt of all passages, and its pairs of question and answer."""
     for name in ("qa-pairs", "input"):
         (folder / name).mkdir()
-    pairs = [{"id": "0", "question": QUESTION, "answers": [ANSWER]}]
+    pairs = [{"id": "0", "question": QUESTION, "answer": ANSWER}]
     (folder / "qa-pairs" / "qa-pairs.json").write_text(json.dumps(pairs))
     text = "\n\n".join(f"{title}\n{passage}" for title, passage in PASSAGES.items())
     (folder / "input" / "document.txt").write_text(text)

@@ -141,7 +141,7 @@ HEADINGS: Mapping[str, str] = {
     "Single sign-on": "oidc oidc_client oidc_keys oidc_claim oidc_hours",
     "Concurrency": "processes threads workers stop_jobs concurrency",
     "What to set": "rename type_ apart together",
-    "Output": "rows runs contexts reports plot as_json log_format quiet verbose",
+    "Output": "rows runs published contexts reports plot as_json log_format quiet verbose",
 }
 _LAST = "Output"
 

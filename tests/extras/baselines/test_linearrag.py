@@ -60,25 +60,31 @@ def ask(index, names=("Ada",), **parameters):
 
 
 def active(index, **parameters):
-    """Return the score and level of each active entity by its name."""
+    """Return the last score and level of each active entity, and its weight, by its name."""
     given = models(VECTORS, ("Ada",))
     asked = steps.read_query(given, QUESTION)
     linked = steps.similar_entities(index, given, ["Ada"], 1)
     settings = {"threshold": 0.4, "levels": 3, "n_sentences": 3} | parameters
     found = activate_entities(index, asked, linked, None, **settings)
     names = index.layer("entity").ids(list(found))
-    return {n: (round(e.score, 6), e.level) for n, e in zip(names, found.values(), strict=True)}
+    return {
+        name: (round(each.score, 6), each.level, round(each.weight, 6))
+        for name, each in zip(names, found.values(), strict=True)
+    }
 
 
 def test_entities_wake_each_other_on_paper(index):
-    """Ada starts with 1; "Ada knows Bo." gives Bo .8; "Bo was born in Moss." gives Moss .8 · .7.
+    """Ada starts with 1; "Ada knows Bo." gives both .8; "Bo was born in Moss." gives .8 · .7.
 
-    "Bo owns a Saab." gives .8 · .2, which is too little, and a third level is the last one.
+    "Bo owns a Saab." gives .8 · .2, which is too little, and a third level is the last one. As in
+    the released code the last score and level count for passages, and the sum for PageRank.
     """
-    assert active(index) == {"ada": (1.0, 1), "bo": (0.8, 2), "moss": (0.56, 3)}
-    assert active(index, levels=2) == {"ada": (1.0, 1), "bo": (0.8, 2)}
-    assert active(index, threshold=0.6) == {"ada": (1.0, 1), "bo": (0.8, 2)}
-    assert active(index, threshold=0.1)["saab"] == (0.16, 3)
+    assert active(index, levels=1) == {"ada": (1.0, 1, 1.0)}
+    two = {"ada": (0.8, 2, 1.8), "bo": (0.8, 2, 0.8)}
+    assert active(index, levels=2) == two
+    assert active(index, threshold=0.6) == two
+    assert active(index) == two | {"bo": (0.56, 3, 1.36), "moss": (0.56, 3, 0.56)}
+    assert active(index, threshold=0.1)["saab"] == (0.16, 3, 0.16)
     assert "saab" not in active(index, threshold=0.1, n_sentences=1)
 
 
@@ -108,9 +114,12 @@ def test_a_question_without_names_gets_the_nearest_chunks(index):
 
 
 def woken(method, linked, unit_entities, cosines):
-    """Return the score and level of each active entity, from the (n_units, n_entities) truths."""
-    best = {e: (s, 1) for e, s in sorted((link.row, link.score) for link in linked)}
-    last, used = {link.row: link.score for link in linked}, set()
+    """Return the last score and level of each active entity, and the sum over all ways to it.
+
+    From the (n_units, n_entities) truths.
+    """
+    best = {e: (s, 1, s) for e, s in sorted((link.row, link.score) for link in linked)}
+    last, used = {entity: score for entity, (score, _, _) in best.items()}, set()
     for level in range(2, method.levels + 1):
         new = {}
         for entity in [e for e, score in last.items() if score >= method.threshold]:
@@ -120,9 +129,10 @@ def woken(method, linked, unit_entities, cosines):
             for unit in units[: method.sentences]:
                 score = last[entity] * cosines[unit]
                 for other in np.flatnonzero(unit_entities[unit]).tolist():
-                    if score >= method.threshold and other not in best:
-                        new[other] = max(new.get(other, 0.0), score)
-        best |= {entity: (score, level) for entity, score in new.items()}
+                    if score >= method.threshold:
+                        _, _, weight = best.get(other, (0, 0, 0.0))
+                        best[other] = (score, level, weight + score)
+                        new[other] = score
         last = new
     return best
 
@@ -142,10 +152,10 @@ def oracle(index, method, question, given):
     best = woken(method, linked, unit_entities, cosines)
     near = np.asarray(index.layer("chunk").vectors[:] @ asked.vector)
     scaled = (near - near.min()) / (near.max() - near.min())
-    graph, restart = nx.Graph(), {("entity", e): score for e, (score, _) in best.items()}
+    graph, restart = nx.Graph(), {("entity", e): weight for e, (_, _, weight) in best.items()}
     for c in range(len(owners)):
         graph.add_node(("chunk", c))
-        bonus = sum(s * math.log1p(counts[c, e]) / level for e, (s, level) in best.items())
+        bonus = sum(s * math.log1p(counts[c, e]) / level for e, (s, level, _) in best.items())
         own = method.passage_ratio * scaled[c] + math.log1p(bonus)
         restart["chunk", c] = method.passage_weight * own
         for e in np.flatnonzero(counts[c]).tolist():

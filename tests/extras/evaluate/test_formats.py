@@ -225,11 +225,48 @@ def test_published_keys_do_not_pass_as_our_own(tmp_path, record, lost):
     id_ = cut.get("_id", cut.get("id"))
     with pytest.raises(InputError, match=rf"d\.json, record 1 .id {id_}.: there is no '{lost}'"):
         load(write(tmp_path / "d.json", [cut]))
-    bare = {"_id": "5a", "question": "?", "answer": "yes"}
-    with pytest.raises(InputError, match=r"record 1 .id 5a.: 'answer' is not a key .*'context'"):
-        load(write(tmp_path / "d.json", [bare]))
     with pytest.raises(InputError, match=rf"record 2 .id {id_}.: there is no '{lost}'"):
         load(write(tmp_path / "d.json", [{**record, "_id": "1", "id": "1"}, cut]))
+
+
+@pytest.mark.parametrize(
+    ("answer", "answers"),
+    [
+        ({"answer": "Larvik"}, ("Larvik",)),
+        ({"answer": ["Larvik", "in Larvik"]}, ("Larvik", "in Larvik")),
+        ({"answer": ""}, ()),
+        ({"answer": None, "type": "bridge"}, ()),
+        ({"answer": "no", "answers": ["yes"]}, ("yes",)),
+    ],
+)
+@pytest.mark.parametrize(
+    "place", ["qa-pairs/qa-pairs.json", "input/qa-pairs.json", "qa-pairs.json"]
+)
+def test_pairs_of_ketrag_are_read_as_they_are(tmp_path, answer, answers, place):
+    """Its folders of MuSiQue and 2Wiki, and both files side by side: the text is the corpus."""
+    root = tmp_path / "ragtest-musique"
+    text = root / ("input/document.txt" if "/" in place else "document.txt")
+    for file in (root / place, text, root / "output" / "ragtest-keyword.json"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+    text.write_text("Fram\nA ship that was built in Larvik.")
+    (root / "output" / "ragtest-keyword.json").write_text('[{"id": "2hop__1_2", "context": "A"}]')
+    write(root / place, [{"id": "2hop__1_2", "question": "Where was the ship built?", **answer}])
+    for named in (root, root / place):
+        corpus = None if named == root else text
+        dataset = load(named, corpus=corpus)
+        [question] = dataset.questions
+        assert (question.text, question.answers) == ("Where was the ship built?", answers)
+        assert (question.id, question.supporting_ids) == ("2hop__1_2", ())
+        assert dataset.corpus == text
+        assert dataset.document_ids == {"document.txt"}
+
+
+def test_an_answer_that_is_no_text_is_refused(tmp_path):
+    (tmp_path / "document.txt").write_text("A ship.")
+    for answer in (3, [3], {"text": "Larvik"}):
+        write(tmp_path / "qa-pairs.json", [{"id": "1", "question": "?", "answer": answer}])
+        with pytest.raises(InputError, match=r"record 1 .id 1.: 'answer' must "):
+            load(tmp_path)
 
 
 def test_our_own_may_keep_published_keys(tmp_path):

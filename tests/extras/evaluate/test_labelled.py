@@ -5,7 +5,7 @@ import json
 import pytest
 
 from clew.errors import InputError
-from clew.extras.evaluate.formats.labelled import read_labelled
+from clew.extras.evaluate.formats import labelled
 
 
 @pytest.fixture
@@ -32,18 +32,21 @@ def shown(documents):
 
 
 def test_rounds_are_read_in_their_order(rounds):
-    assert shown(read_labelled(rounds, "train")) == [
+    found = labelled.read(rounds)
+    assert shown(found.pool) == [
         ("split/n2/train:1", "atrial fibrillation", "AF is a burden."),
         ("split/n2/train:3", "crohn's disease", "A gut."),
         ("split/n10/train:1", "label 3", "Third  text"),
     ]
-    assert [label for _, label, _ in shown(read_labelled(rounds, "test"))] == [
-        "lymphoma",
-        "label 3",
+    asked = [(each.id, each.answers, each.text) for each in found.questions]
+    assert asked == [
+        ("split/n2/test:1", ("lymphoma",), "B."),
+        ("split/n10/test:1", ("label 3",), "New"),
     ]
-    alone = rounds / "split" / "n10" / "test.txt"
-    assert shown(read_labelled(alone, "test")) == [("test:1", "label 3", "New")]
-    assert read_labelled(alone, "train") == ()
+    assert labelled.read(rounds / "split" / "n10").pool[0].id == "train:1"
+    (rounds / "split" / "n2" / "test.txt").unlink()
+    (rounds / "split" / "n10" / "test.txt").unlink()
+    assert labelled.read(rounds) is None
 
 
 def test_json_lines_have_the_finer_label(tmp_path):
@@ -51,22 +54,22 @@ def test_json_lines_have_the_finer_label(tmp_path):
     for split in ("train", "test"):
         lines = "\n".join(map(json.dumps, records))
         (tmp_path / f"wos_{split}.json").write_text(lines, encoding="utf-8")
-    found = shown(read_labelled(tmp_path, "test"))
-    assert found == [("wos_test:1", "Machine design", "An electric machine.")]
+    found = labelled.read(tmp_path)
+    assert shown(found.pool) == [("wos_train:1", "Machine design", "An electric machine.")]
+    assert found.questions[0].answers == ("Machine design",)
 
 
 def test_other_files_are_no_such_data_set(tmp_path):
-    (tmp_path / "corpus.jsonl").write_text('{"id": "a", "text": "b"}', encoding="utf-8")
-    (tmp_path / "test.jsonl").write_text('{"id": "a", "text": "b", "label": "c"}', encoding="utf-8")
-    assert read_labelled(tmp_path, "test") == ()
-    assert read_labelled(tmp_path / "test.jsonl", "test") == ()
-    assert (
-        read_labelled(tmp_path / "gone", "test")
-        == read_labelled(tmp_path / "test.txt", "test")
-        == ()
-    )
-    (tmp_path / "test.txt").write_text("A plain text.\nOf two\tlines.", encoding="utf-8")
-    assert read_labelled(tmp_path, "test") == ()
+    """Questions and a corpus, and plain texts, are read as what they are."""
+    for split in ("train", "test"):
+        for suffix in ("jsonl", "txt"):
+            file = tmp_path / f"{split}.{suffix}"
+            text = (
+                '{"id": "a", "text": "b", "label": "c"}' if suffix == "jsonl" else "A text.\nTwo."
+            )
+            file.write_text(text, encoding="utf-8")
+    assert labelled.read(tmp_path) is None
+    assert labelled.read(tmp_path / "gone") is None
 
 
 @pytest.mark.parametrize("line", ["a text without a tab", "label\t  ", "\ttext"])
@@ -74,4 +77,4 @@ def test_a_line_without_a_label_or_a_text_is_named(tmp_path, line):
     file = tmp_path / "test.txt"
     file.write_text(f"label\ttext\n{line}\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"test.txt: line 2: no label, tab and text"):
-        read_labelled(tmp_path, "test")
+        labelled.read(tmp_path)

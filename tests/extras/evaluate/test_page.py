@@ -12,13 +12,13 @@ from markdown_it import MarkdownIt
 from selectolax.lexbor import LexborHTMLParser
 
 import clew.extras.evaluate.figures
-from benchmarks.peer_rankings import add_peers
 from clew.base.display.visible import visible
 from clew.base.types import Usage
 from clew.errors import InputError
 from clew.evaluate import Setting, grid
 from clew.extras.evaluate.figures.report_figures import pictures
 from clew.extras.evaluate.page import check_page, format_section, to_markdown, write
+from clew.extras.evaluate.published import add_published
 from tests.extras.evaluate.reports import about, report, rows, simple
 
 MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -124,7 +124,7 @@ def test_headings_are_in_the_order_of_reading():
 def test_a_peer_and_what_all_failed_have_no_cost():
     """Its cells are "-", metrics it lacks too, figures leave it out, and a note says so."""
     peer = rows("LightRAG", [{"recall@5": 0.5}] * 4, usage=None, context_tokens=None)
-    made = add_peers(simple("dense", "clue"), {"LightRAG": peer})
+    made = add_published(simple("dense", "clue"), {"LightRAG": peer})
     figures = pictures(made)
     html = to_html(made, figures)
     [spent] = [table for table in tables(html) if table[0][0] == "search, a question"]
@@ -292,13 +292,12 @@ def test_a_grid_is_bars_beside_every_method():
     made = report(labels, [rows(each.label, [{"recall@5": 0.5}] * 3) for each in labels])
     drawn = {picture.name: picture.svg for picture in pictures(made)}
     shown = {name: set(re.findall(r">([^<]+)</text>", svg)) for name, svg in drawn.items()}
-    assert {each.label for each in labels} | {"methods", "clue", "ket"} <= shown["recall-5-bars"]
+    assert {each.label for each in labels} <= shown["recall-5-bars"]
     assert "hybrid 0.500, dense 0.500, clue depth=1 0.500" in drawn["recall-5-bars"]
     labels = grid("clue", {"depth": [1, 2]})
     made = report(labels, [rows(each.label, [{"recall@5": 0.5}] * 3) for each in labels])
     bars = next(picture.svg for picture in pictures(made) if picture.name == "recall-5-bars")
-    assert ">methods<" not in bars
-    assert {">clue<", ">clue depth=1<", ">clue depth=2<"} <= set(re.findall(r">[^<]+<", bars))
+    assert {">clue depth=1<", ">clue depth=2<"} <= set(re.findall(r">[^<]+<", bars))
 
 
 def test_answers_are_compared_too():

@@ -56,7 +56,7 @@ class GraphragLocal:
     tokens: int = 12_000  # of the whole context
     text_share: float = 0.5  # of the tokens, for texts
     report_share: float = 0.15  # for reports; the rest is for entities and relations
-    entities: int = 10  # nearest to the question
+    entities: int = 20  # nearest to the question: the package takes twice the 10 of its setting
     level: int = 2  # of the communities, 0 for the widest; the deepest where there are fewer
 
     def __post_init__(self) -> None:
@@ -71,10 +71,9 @@ class GraphragLocal:
         texts = Texts(snapshot, steps.dense_scores(snapshot, "subchunk", question))
         rest = max(1 - self.text_share - self.report_share, 0)
         budgets = (int(share * self.tokens) for share in (rest, self.text_share))
+        ties = np.zeros_like(texts.cosines)  # so that texts stay in their order
         skeleton, n = read_whole_graph(snapshot), self.entities
-        graph = search_graph(
-            question, skeleton, texts, *budgets, n_seeds=n, ties=texts.cosines, llm=None
-        )
+        graph = search_graph(question, skeleton, texts, *budgets, n_seeds=n, ties=ties, llm=None)
         reports, notes = self._report(snapshot, models.llm, graph)
         rows, scores = [each.row for each in graph.texts], 1 / np.arange(1, len(graph.texts) + 1)
         return Evidence(

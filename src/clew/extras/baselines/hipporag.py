@@ -5,7 +5,6 @@ no nodes, but sum the scores of their triples. Choices where the paper and its r
 docs/methods/hipporag.md.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -14,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew import steps
-from clew.algo.links import entry_rows, neighbours
-from clew.algo.topk import find_highest, positive_top_k
+from clew.algo.links import entry_rows
+from clew.algo.topk import positive_top_k
 from clew.base.derived import Derived
 from clew.base.types import Evidence, Limits, Step
-from clew.extras.baselines.passage_graph import PassageGraph, phrases_of_chunks
+from clew.extras.baselines.passage_graph import PassageGraph, phrases_of_chunks, trace_triple
 from clew.extras.baselines.synonyms import LEAST, SYNONYMS, synonym_pairs
 from clew.index.snapshot import Snapshot
 from clew.models import Models
@@ -58,7 +57,7 @@ class HippoRag:
         phrases[influence.nodes] = influence.scores
         scores = within @ phrases
         best = {row: float(scores[row]) for row in positive_top_k(scores, self.chunks).tolist()}
-        thread, found = partial(_trace, snapshot, seeds, phrases), tuple(seeds.values())
+        thread, found = partial(trace_triple, snapshot, seeds, phrases), tuple(seeds.values())
         return steps.build_evidence(
             snapshot, query, "hipporag", best, thread, seeds=found, notes=notes
         )
@@ -93,19 +92,6 @@ def _find_phrases(
         link.row: steps.read_step(snapshot, "entity", link.row, link.reason, link.score)
         for link in linked
     }
-
-
-def _trace(
-    snapshot: Snapshot, seeds: dict[int, Step], phrases: NDArray[np.float64], chunk: int
-) -> Iterator[Step]:
-    """Yield the chunk's best triple, behind a seed where it has one, and the chunk."""
-    columns = snapshot.layer("triple").columns
-    own = neighbours(snapshot.link("chunk", "triple"), chunk)
-    ends = np.stack([columns[end][own] for end in ("subject", "object")])
-    best = find_highest(phrases[ends].sum(axis=0))
-    yield from [seeds[end] for end in ends[:, best].tolist() if end in seeds][:1]
-    yield steps.read_step(snapshot, "triple", int(own[best]), "near the names of the question")
-    yield steps.read_step(snapshot, "chunk", chunk, "holds it")
 
 
 METHOD = HippoRag

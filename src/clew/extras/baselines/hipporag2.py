@@ -4,7 +4,6 @@ Gutiérrez et al. (2025), arXiv:2502.14802. Phrases are the entities that triple
 chunks. Choices where the paper and its released code differ: docs/methods/hipporag2.md.
 """
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -13,11 +12,15 @@ import numpy as np
 
 from clew import steps
 from clew.algo.links import entry_rows
-from clew.algo.pagerank import LocalScores
 from clew.algo.topk import top_k
 from clew.base.derived import Derived
-from clew.base.types import Evidence, Limits, Step
-from clew.extras.baselines.passage_graph import PassageGraph, passage_weights, phrases_of_chunks
+from clew.base.types import Evidence, Limits
+from clew.extras.baselines.passage_graph import (
+    PassageGraph,
+    passage_weights,
+    phrases_of_chunks,
+    trace_triple,
+)
 from clew.extras.baselines.synonyms import LEAST, SYNONYMS, synonym_pairs
 from clew.index.snapshot import Snapshot
 from clew.models import Models
@@ -74,14 +77,16 @@ class HippoRag2:
             for row, cosine in mapped.raw
             if row in mapped.kept
         }
-        of_seeds = {node: facts[_find_fact(snapshot, graph, mapped, node)] for node in seeds}
+        columns, kept = snapshot.layer("triple").columns, mapped.kept[::-1]  # so the first counts
+        of_ends = {int(columns[e][row]): facts[row] for row in kept for e in ("subject", "object")}
+        phrases = influence.get(np.arange(graph.n_chunks, len(graph.degrees)))
         scores = influence.get(np.array(best, dtype=np.intp)).tolist()
         return steps.build_evidence(
             snapshot,
             query,
             "hipporag2",
             dict(zip(best, scores, strict=True)),
-            partial(_trace, snapshot, graph, influence, of_seeds),
+            partial(trace_triple, snapshot, of_ends, phrases),
             seeds=tuple(facts.values()),
             notes=mapped.notes,
         )
@@ -125,34 +130,6 @@ def _build_graph(snapshot: Snapshot, synonym: float) -> PassageGraph:
 
 
 _GRAPH = Derived("HippoRAG 2's graph", _build_graph)
-
-
-def _find_fact(snapshot: Snapshot, graph: PassageGraph, mapped: MappedFacts, node: int) -> int:
-    """Return the first fact that contains an entity, given as a node."""
-    columns = snapshot.layer("triple").columns
-    ends = ((row, columns[end][row]) for row in mapped.kept for end in ("subject", "object"))
-    return next(row for row, entity in ends if entity == node - graph.n_chunks)
-
-
-def _trace(
-    snapshot: Snapshot,
-    graph: PassageGraph,
-    influence: LocalScores,
-    facts: Mapping[int, Step],
-    chunk: int,
-) -> Iterator[Step]:
-    """Yield the steps from a fact to a chunk, or the chunk alone if no fact is near."""
-    way = graph.trace_back(influence, chunk, facts)[::-1]
-    yield from [facts[node] for node in way[:1]]
-    for node in way[:-1]:
-        if node < graph.n_chunks:
-            yield steps.read_step(snapshot, "chunk", node, "on the path")
-        else:
-            reason = "an end of that fact" if node == way[0] else "on the path"
-            yield steps.read_step(snapshot, "entity", node - graph.n_chunks, reason)
-    score = float(influence.get(np.array([chunk]))[0])
-    why = "holds it" if way else "near the question"
-    yield steps.read_step(snapshot, "chunk", chunk, why, score)
 
 
 METHOD = HippoRag2

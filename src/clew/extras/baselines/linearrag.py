@@ -6,7 +6,7 @@ docs/methods/linearrag.md.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -27,9 +27,10 @@ from clew.steps.entity_graph import best_chunks
 class Activated:
     """An entity named by the question, or reached through a sentence near to it."""
 
-    score: float
-    level: int  # sentences on the way to it, and 1
-    before: int = -1  # the entity that it was reached from, through a unit; -1: it is a seed
+    score: float  # of the last way to it
+    level: int  # sentences on that way, and 1
+    weight: float  # the sum over all ways
+    before: int = -1  # the entity that it was first reached from, through a unit; -1: it is a seed
     unit: int = -1
 
 
@@ -72,7 +73,7 @@ class LinearRag:
             n_sentences=self.sentences,
         )
         graph = snapshot.get(_GRAPH)
-        of_entities = {graph.n_chunks + entity: each.score for entity, each in active.items()}
+        of_entities = {graph.n_chunks + entity: each.weight for entity, each in active.items()}
         restart = self._weigh_chunks(snapshot, active, dense) | of_entities
         if not any(restart.values()):
             notes += ("nothing to start from: used the chunks nearest to the question",)
@@ -125,13 +126,13 @@ def activate_entities(
 ) -> dict[int, Activated]:
     """Return the activation of each entity, starting with the `linked` ones.
 
-    The sentences of an entity nearest to the question activate the others in them, with its score
-    times the sentence's cosine; each sentence once. An entity keeps its best score of the first
-    level at which it was active. In a large index only sentences `near` the question are used.
+    The sentences of an entity nearest to the question activate all entities in them, with its score
+    times the sentence's cosine; each sentence once. As in the released code, an entity that was
+    active is so again. In a large index only sentences `near` the question are used.
     """
     active: dict[int, Activated] = {}
     for link in sorted(linked, key=lambda link: -link.score):
-        active.setdefault(link.row, Activated(max(link.score, 0.0), 1))
+        active.setdefault(link.row, Activated(score := max(link.score, 0.0), 1, score))
     mentioned = snapshot.linked("unit", "entity")
     used: set[int] = set()
     last = dict(active)
@@ -148,8 +149,11 @@ def activate_entities(
             for unit, cosine in zip(units[best].tolist(), cosines[best].tolist(), strict=True):
                 score = each.score * cosine
                 for other in neighbours(mentioned, unit).tolist() if score >= threshold else ():
-                    if other not in active and (other not in new or score > new[other].score):
-                        new[other] = Activated(score, level, entity, unit)
+                    first = new.get(other) or active.get(other)
+                    if first is None:
+                        first = Activated(score, level, 0.0, entity, unit)
+                    weight = first.weight + score
+                    new[other] = replace(first, score=score, level=level, weight=weight)
         active |= new
         last = new
     return active

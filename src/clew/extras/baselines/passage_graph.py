@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew import steps
-from clew.algo.links import Entries, entry_rows
+from clew.algo.links import Entries, entry_rows, neighbours
 from clew.algo.pagerank import LocalScores, WholeGraph, local_pagerank
 from clew.algo.topk import find_highest, min_max
 from clew.base.derived import Derived
+from clew.base.types import Step
 from clew.index.snapshot import Snapshot
 from clew.steps.entity_graph import choose_residual
-
-_MAX_STOPS = 4  # nodes on the way back from a chunk
 
 # The nodes that each edge joins, and its weight, (m,) each.
 Edges = tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.floating]]
@@ -52,24 +51,6 @@ class PassageGraph:
         residual = choose_residual(len(self.degrees))
         return local_pagerank(self.graph, self.degrees, restart, damping=damping, residual=residual)
 
-    def trace_back(self, scores: LocalScores, chunk: int, seeds: Collection[int]) -> list[int]:
-        """Return the nodes from a chunk back to a seed, none if no seed is near.
-
-        Each next node is the one that contributes most along the edge, preferring seeds.
-        """
-        way, edges = [chunk], self.graph.edges
-        while way[-1] not in seeds:
-            row = slice(*edges.indptr[way[-1] : way[-1] + 2].tolist())
-            others = edges.indices[row]
-            given = edges.data[row] * scores.get(others) / self.degrees[others]
-            given[np.isin(others, way)] = 0.0
-            first = np.isin(others, list(seeds)) & (given > 0)
-            given = np.where(first, given, 0.0) if first.any() else given
-            if not given.any() or len(way) == _MAX_STOPS:
-                return []
-            way.append(int(others[find_highest(given / given.max())]))
-        return way
-
 
 def mention_counts(snapshot: Snapshot) -> csr_array:
     """Return (n_entities, n_chunks): how many sentences and titles mention an entity."""
@@ -84,6 +65,26 @@ def _count_mentions(snapshot: Snapshot) -> csr_array:
 
 
 _COUNTS = Derived("how often chunks mention entities", _count_mentions)
+
+
+def trace_triple(
+    snapshot: Snapshot, seeds: Mapping[int, Step], phrases: NDArray[np.float64], chunk: int
+) -> Iterator[Step]:
+    """Yield a chunk's triple of the highest scores, behind what seeded an end of it, and the chunk.
+
+    `seeds` are by entity, `phrases` the (n_entities,) scores.
+    """
+    columns = snapshot.layer("triple").columns
+    own = neighbours(snapshot.link("chunk", "triple"), chunk)
+    if len(own):
+        ends = np.stack([columns[end][own] for end in ("subject", "object")])
+        best = find_highest(phrases[ends].sum(axis=0))
+        before = [seeds[end] for end in ends[:, best].tolist() if end in seeds][:1]
+        triple = steps.read_step(snapshot, "triple", int(own[best]), "of the highest scores there")
+        yield from before
+        yield from [triple] if triple.id not in {step.id for step in before} else []
+    why = "holds it" if len(own) else "near the question"
+    yield steps.read_step(snapshot, "chunk", chunk, why)
 
 
 def passage_weights(dense: steps.Ranking) -> tuple[NDArray[np.intp], NDArray[np.float64]]:

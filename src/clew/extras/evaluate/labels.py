@@ -6,140 +6,94 @@ an LLM, and where it names no label, the first candidate is taken.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from itertools import chain
 from statistics import fmean
 from typing import TYPE_CHECKING
 
 from clew.algo.pool import take_fitting
-from clew.answers import pipeline
 from clew.answers.context import build_context, format_context
-from clew.answers.question import Question
-from clew.base.types import Document, Evidence
-from clew.errors import BudgetSpent
-from clew.extras.evaluate.datasets import Dataset, DatasetQuestion, choose_questions
-from clew.extras.evaluate.formats.labelled import read_labelled
-from clew.models import LLM, Prompt
+from clew.base.types import Answer, Document, Evidence
+from clew.extras.evaluate.datasets import DatasetQuestion
+from clew.extras.evaluate.formats.labelled import label_of
+from clew.models import Models, Prompt
+from clew.models.bound import bind_models
 from clew.models.prompts import fill_prompt
 from clew.models.prompts.quoted import Excerpt, quote_lines
-from clew.models.run import evaluating
+from clew.models.run import start_question_run
 from clew.steps import reply_to
 from clew.text import tokens
 from clew.text.normalize import collapse, label_key
 
 if TYPE_CHECKING:
-    from clew.api import Index
-    from clew.extras.evaluate.settings import Setting
+    from clew.extras.evaluate.summary import Row
     from clew.models.budget import Budget
 
-FORMAT = "labels"  # of such a data set
+OUTSIDE = "the LLM named no label: the first candidate is taken"  # a note
 _CANDIDATES = 5
 _MAX_REPLY_TOKENS = 256
 _EXAMPLE_TOKENS = 60  # of the text that shows what a label means
 _ALONE = "zero_shot"  # the method with which an LLM reads the names of all labels, and no text
 
 
-def load_labelled(
-    path: Path, limit: int | None = None, sample: int | None = None
-) -> Dataset | None:
-    """Return a data set whose questions are texts and their answers labels; None for another.
-
-    Its corpus are the texts of `train`, its questions those of `test`. Labels with equal keys are
-    one, as the first text spells it. Raises InputError for a line that is not as the layout has it,
-    and a limit or a sample of nothing.
-    """
-    train, test = (read_labelled(path, split) for split in ("train", "test"))
-    if not (train and test):
-        return None
-    names: dict[str, str] = {}  # by their keys
-    for each in train:
-        names.setdefault(label_key(_label(each)), _label(each))
-    questions = [
-        DatasetQuestion(
-            id=each.id, text=each.text, answers=(_label(each),), type=FORMAT, supporting_ids=()
-        )
-        for each in test
-    ]
-    return Dataset(
-        name=path.resolve().stem,
-        corpus=tuple(
-            replace(each, metadata={"label": names[label_key(_label(each))]}) for each in train
-        ),
-        questions=tuple(choose_questions(questions, path, None, limit, sample, 0)),
-        document_ids=frozenset(each.id for each in train),
-        format=FORMAT,
-    )
-
-
-def measure_labels(
-    index: Index,
-    dataset: Dataset,
-    setting: Setting,
+def choose_label(
+    evidence: Evidence,
+    texts: Sequence[Document],
+    models: Models,
     context_tokens: int,
     budget: Budget | None = None,
-    on_progress: Callable[[int, int], None] | None = None,
-    *,
-    llm: LLM | None = None,
-) -> dict[str, float]:
-    """Return accuracy, macro recall and the share of replies of an LLM that are "out of set".
-
-    Accuracy is the share of texts with the right label, and macro recall its mean over the right
-    labels. An `llm` takes a label in place of the index's. Raises BudgetSpent and EndpointError.
-    """
-    assert isinstance(dataset.corpus, tuple)  # noqa: S101 -- as `load_labelled` makes it
-    rights: dict[str, list[bool]] = {}
-    n_outside = 0
-    for i, text in enumerate(dataset.questions, 1):
-        question = Question(
-            text=pipeline.shorten_question(text.text),
-            method=setting.method,
-            parameters=setting.parameters,
-            context_tokens=context_tokens,
-            budget=budget,
-        )
-        with evaluating():  # in which a model that fails is an error
-            found, is_outside = choose_label(question, index, dataset.corpus, llm)
-        n_outside += is_outside
-        if budget is not None and budget.refused:
-            raise BudgetSpent(budget.refused)
-        right = label_key(text.answers[0])
-        rights.setdefault(right, []).append(label_key(found) == right)
-        if on_progress is not None:
-            on_progress(i, len(dataset.questions))
-    every = [is_right for each in rights.values() for is_right in each]
-    return {
-        "accuracy": fmean(every),
-        "macro recall": fmean(map(fmean, rights.values())),
-        **({"out of set": n_outside / len(every)} if llm or index.models.llm else {}),
-    }
-
-
-def choose_label(
-    question: Question, index: Index, texts: Sequence[Document], llm: LLM | None = None
-) -> tuple[str, bool]:
-    """Return the label of a text, and whether an LLM named none and the first candidate is taken.
+) -> Answer:
+    """Answer with the label of the text that evidence was found for.
 
     It is "" if nothing with a label was found and there is no LLM.
     """
-    of_text = {each.id: _label(each) for each in texts}
-    retrieved = pipeline.retrieve_evidence(question, index)
-    evidence = retrieved.evidence
+    run = start_question_run(budget)
+    llm = bind_models(models, run).llm
+    of_text = {each.id: label_of(each) for each in texts}
     found: dict[str, str] = {}  # the first text of each label
     for hit in evidence.hits:
         if hit.document_id in of_text:
             found.setdefault(of_text[hit.document_id], hit.text)
     candidates = list(found)[:_CANDIDATES]
-    llm = llm or retrieved.models.llm
-    if llm is None:
-        return next(iter(candidates), ""), False
-    examples = {of_text[each.id]: each.text for each in reversed(texts)}
-    some = {name: found.get(name, examples[name]) for name in candidates or sorted(examples)}
-    request = _build_prompt(question.text, some, evidence, retrieved.context_tokens)
-    reply = reply_to(llm, request, part="answer")
-    names = {label_key(name): name for name in examples}
-    named = find_label(reply.text, names)
-    return named or next(iter(some)), not named
+    label, notes = next(iter(candidates), ""), evidence.notes
+    if llm is not None:
+        examples = {of_text[each.id]: each.text for each in reversed(texts)}
+        some = {name: found.get(name, examples[name]) for name in candidates or sorted(examples)}
+        with run.meter.stage("answer"):
+            reply = reply_to(llm, _build_prompt(some, evidence, context_tokens), part="answer")
+        named = find_label(reply.text, {label_key(name): name for name in examples})
+        label, notes = named or next(iter(some)), (*notes, *([] if named else [OUTSIDE]))
+    return Answer(
+        question=evidence.query,
+        text=label,
+        kind="none" if llm is None else "generated",
+        citations=(),
+        context=build_context(replace(evidence, hits=()), budget_tokens=1),
+        evidence=replace(evidence, notes=notes),
+        usage=run.meter.usage,
+    )
+
+
+def count_right(
+    questions: Sequence[DatasetQuestion], rows: Sequence[Row], *, by_llm: bool
+) -> dict[str, float]:
+    """Return accuracy, macro recall and, if an LLM answered, the share of replies "out of set".
+
+    Accuracy is the share of texts with the right label, and macro recall its mean over the right
+    labels.
+    """
+    given = {row.question_id: label_key(row.answer) for row in rows}
+    rights: dict[str, list[bool]] = {}
+    for text in (question for question in questions if question.answers):
+        right = label_key(text.answers[0])
+        rights.setdefault(right, []).append(given[text.id] == right)
+    outside = {"out of set": fmean(OUTSIDE in row.notes for row in rows)} if by_llm else {}
+    return {
+        "accuracy": fmean(chain.from_iterable(rights.values())),
+        "macro recall": fmean(map(fmean, rights.values())),
+        **outside,
+    }
 
 
 def find_label(reply: str, names: Mapping[str, str]) -> str:
@@ -152,14 +106,12 @@ def find_label(reply: str, names: Mapping[str, str]) -> str:
     return next((names[key] for key in tried if key in names), "")
 
 
-def _build_prompt(
-    text: str, examples: Mapping[str, str], evidence: Evidence, budget_tokens: int
-) -> Prompt:
+def _build_prompt(examples: Mapping[str, str], evidence: Evidence, budget_tokens: int) -> Prompt:
     """Return the prompt with a text of each label; the text to classify takes half at most.
 
     The labels take what it leaves, or half of that where there are tables.
     """
-    cut = tokens.truncate(text, budget_tokens // 2)
+    cut = tokens.truncate(evidence.query, budget_tokens // 2)
     left = budget_tokens - tokens.count(cut)
     room = left // 2 if evidence.tables else left
     size = 0 if evidence.method == _ALONE else min(room // (2 * len(examples)), _EXAMPLE_TOKENS)
@@ -177,7 +129,3 @@ def _build_prompt(
         text=cut.strip(),
         max_tokens=_MAX_REPLY_TOKENS,
     )
-
-
-def _label(text: Document) -> str:
-    return collapse(str(text.metadata["label"]))

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import platform
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 import clew
 from clew import methods
 from clew.answers.method import build_method
+from clew.answers.pipeline import shorten_question
 from clew.answers.question import Question
 from clew.base.types import Scalar
 from clew.errors import BudgetSpent, InputError
-from clew.extras.evaluate import run_files
+from clew.extras.evaluate import labels, run_files
 from clew.extras.evaluate.evaluation import Progress, Respond, Search, evaluate
+from clew.extras.evaluate.formats.labelled import FORMAT as LABELS
 from clew.extras.evaluate.llm_judge import METRICS, LLMJudge
 from clew.extras.evaluate.metrics import DEEPEST
 from clew.extras.evaluate.settings import Scoring, Setting
@@ -27,7 +29,7 @@ from clew.models.recorded_llm import recorded
 
 if TYPE_CHECKING:
     from clew.api import Index
-    from clew.base.types import Answer, Evidence
+    from clew.base.types import Answer, Document, Evidence
     from clew.extras.evaluate.datasets import Dataset
     from clew.extras.evaluate.report import Report
     from clew.extras.evaluate.summary import Row
@@ -131,7 +133,7 @@ def measure(
         for setting in protocol.settings
     }
     files = _name_files(folder, protocol)
-    search, respond = _asking(index, protocol, answering, budget)
+    search, respond = _asking(index, dataset, protocol, answering, budget)
     report = evaluate(
         dataset,
         search,
@@ -223,16 +225,17 @@ def _read_recorded_rows(
 
 
 def _asking(
-    index: Index, protocol: Protocol, answering: LLM | None, budget: Budget | None
+    index: Index, dataset: Dataset, protocol: Protocol, answering: LLM | None, budget: Budget | None
 ) -> tuple[Search, Respond]:
     """Return the search and the answer function; the answer reuses the search's evidence."""
     scoring = protocol.scoring
+    is_labelled = dataset.format == LABELS
     local = threading.local()  # an answer is asked for in the thread that searched
 
     def search(question: str, setting: Setting) -> Evidence:
         evidence = index.search(
             Question(
-                text=question,
+                text=shorten_question(question) if is_labelled else question,
                 method=setting.method,
                 parameters=protocol.parameters(setting),
                 context_tokens=scoring.context_tokens,
@@ -259,7 +262,13 @@ def _asking(
             style="short",  # as exact match and F1 expect it
         )
 
-    return _stop_at_budget(search, budget), _stop_at_budget(answer, budget)
+    def classify(_question: str, _setting: Setting) -> Answer:
+        texts = cast("Sequence[Document]", dataset.corpus)  # as `load_labelled` makes them
+        models = index.models if answering is None else replace(index.models, llm=answering)
+        return labels.choose_label(local.evidence, texts, models, scoring.context_tokens, budget)
+
+    respond = classify if is_labelled else answer
+    return _stop_at_budget(search, budget), _stop_at_budget(respond, budget)
 
 
 def _stop_at_budget(ask: Callable[P, T], budget: Budget | None) -> Callable[P, T]:

@@ -23,6 +23,7 @@ import msgspec
 from clew.base.types import Scalar, Usage
 from clew.errors import InputError
 from clew.extras.evaluate import labels
+from clew.extras.evaluate.formats.labelled import FORMAT as LABELS
 from clew.extras.evaluate.llm_judge import METRICS as JUDGED
 from clew.extras.evaluate.measure import Protocol, measure
 from clew.extras.evaluate.settings import Scoring, Setting
@@ -202,7 +203,7 @@ def find_columns(
         for column in columns:
             if not column.format:
                 raise InputError(f"{column.name} of {table.title} is no data set: name another")
-            if (column.format == labels.FORMAT) != (dataset.format == labels.FORMAT):
+            if (column.format == LABELS) != (dataset.format == LABELS):
                 raise InputError(
                     f"{column.name} is of the format {column.format}, and {dataset.name} of the"
                     f" format {dataset.format}: name a data set of the former"
@@ -271,9 +272,8 @@ def measure_table(  # noqa: PLR0913 -- one argument for each option
 
     Each index has a folder below `folder`, and each setting the file of its run below `runs` there,
     which tables share, so that a second call goes on where the first one ended. An index takes over
-    what others paid for. Columns of labels have no such files, and only the ledger tells what was
-    paid for. `open_index` takes the folder and the arguments of `Chunking`. Raises InputError,
-    BudgetSpent, EndpointError.
+    what others paid for. `open_index` takes the folder and the arguments of `Chunking`. Raises
+    InputError, BudgetSpent, EndpointError.
     """
     cells: dict[tuple[str, str], dict[str, float]] = {}
     names: Mapping[str, str] = {}
@@ -288,51 +288,21 @@ def measure_table(  # noqa: PLR0913 -- one argument for each option
             _build(index, dataset, recipe, models.triples, budget)
             costs = _count_index(index, recipe)
             for asked, some in _divide(dataset, mine):
-                found, names = _measure_settings(
+                report = measure(
                     index,
                     asked,
                     _make_protocol(table, [*settings.values()], some, models),
-                    folder / "runs" / recipe.folder / some[0].type,
+                    folder=folder / "runs" / recipe.folder / some[0].type,
                     concurrency=concurrency,
                     budget=budget,
                     on_progress=on_progress,
                 )
+                found, names = _read_report(asked, report, index.spent()), report.models
                 for row, column in product(rows, some):
                     if recipe_of(column, row, models.triples) == recipe:
                         means = _scale(table, found[row.setting.label])
                         cells[row.name, column.name] = {**costs, **means}
     return MeasuredTable(cells, names)
-
-
-def _measure_settings(
-    index: Index,
-    dataset: Dataset,
-    protocol: Protocol,
-    runs: Path,
-    *,
-    concurrency: int,
-    budget: Budget | None,
-    on_progress: Progress | None,
-) -> tuple[Means, Mapping[str, str]]:
-    """Measure settings on an index; return their results and the names of the models."""
-    if dataset.format != labels.FORMAT:
-        report = measure(
-            index,
-            dataset,
-            protocol,
-            folder=runs,
-            concurrency=concurrency,
-            budget=budget,
-            on_progress=on_progress,
-        )
-        return _read_report(report, index.spent()), report.models
-    size, spec = protocol.scoring.context_tokens, protocol.answer_llm
-    llm = index.load_llm(spec, budget=budget) if spec else index.models.llm
-    found = {
-        each.label: labels.measure_labels(index, dataset, each, size, budget, on_progress, llm=llm)
-        for each in protocol.settings
-    }
-    return found, {"embedder": index.models.embedder.name, "llm": llm.name if llm else ""}
 
 
 def _build(
@@ -393,6 +363,7 @@ def _make_protocol(
     wanted = {metric for column in columns for metric in table.metrics_of(column)}
     costs_answers = not wanted <= _SHARES  # where what is printed is a cost
     answers = models.reader is not None and bool(wanted & _ANSWERED or costs_answers)
+    answers |= columns[0].format == LABELS  # the first candidate, without an LLM
     judged = tuple(metric for metric in JUDGED if metric in wanted) if answers else ()
     return Protocol(
         settings=tuple(settings),
@@ -405,13 +376,17 @@ def _make_protocol(
     )
 
 
-def _read_report(report: Report, spent: Usage | None) -> Means:
+def _read_report(dataset: Dataset, report: Report, spent: Usage | None) -> Means:
     """Return the mean of each metric and what questions cost, by the label of the setting."""
-    return {
-        each.label: {metric: estimate.mean for metric, estimate in each.estimates.items()}
-        | _count_questions([row for row in report.rows if row.label == each.label], spent)
-        for each in report.summaries
-    }
+    found: dict[str, dict[str, float]] = {}
+    for each in report.summaries:
+        rows = [row for row in report.rows if row.label == each.label]
+        means = {metric: estimate.mean for metric, estimate in each.estimates.items()}
+        if dataset.format == LABELS:
+            by_llm = "answer" in report.models
+            means |= labels.count_right(dataset.questions, rows, by_llm=by_llm)
+        found[each.label] = means | _count_questions(rows, spent)
+    return found
 
 
 def _count_questions(rows: Sequence[Row], spent: Usage | None) -> dict[str, float]:

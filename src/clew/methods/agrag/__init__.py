@@ -205,7 +205,7 @@ _GRAPH = Derived("AGRAG's graph", _read_graph)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgragPaper(Agrag):
-    """AGRAG as printed: its factor on chunks, costs, rule, order and filter (Eqs. 9, 14, 15, 21).
+    """AGRAG as printed: entities, factor on chunks, costs, rule and order (Eqs. 3, 9, 14, 15, 21).
 
     Its growth ends after `rounds` nodes, where the paper has no end: docs/methods/agrag.md.
     """
@@ -217,6 +217,7 @@ class AgragPaper(Agrag):
     passage_factor: float = 0.05
     costs: Costs = "paper"
     rule: Rule = "eq15"
+    nested: bool = True
     order: Order = "graph"
 
 

@@ -35,6 +35,29 @@ def test_eval_answers(clew, dataset):
     assert method["failed_answers"] == 0
 
 
+def test_eval_scores_what_another_system_found(clew, dataset, tmp_path):
+    """A file of results is a row beside the methods', and one that is wrong ends all at once."""
+    questions = [
+        json.loads(line) for line in (dataset / "questions.jsonl").read_text().splitlines()
+    ]
+    results = [
+        {"method": "LightRAG", "question_id": each["id"], "retrieved_ids": each["supporting_ids"]}
+        for each in questions
+    ]
+    (tmp_path / "found.json").write_text(json.dumps(results))
+    options = ("--methods", "bm25", "--published", tmp_path / "found.json")
+    result = clew("eval", dataset, *options)
+    assert result.exit_code == 0
+    line = next(line for line in result.stdout.splitlines() if line.startswith("peer: LightRAG"))
+    assert "1.000" in line
+    assert "no cost is known of: peer: LightRAG" in result.stdout
+    (tmp_path / "found.json").write_text(json.dumps(results[1:]))
+    result = clew("eval", dataset, *options, "--index", "new.clew")
+    assert result.exit_code == 1
+    assert "method 'LightRAG' has no result for 1 of 2 questions" in result.stderr
+    assert not (tmp_path / "new.clew").exists()
+
+
 def test_eval_takes_a_part_of_the_questions(clew, dataset):
     options = ("--methods", "bm25", "--json")
     for chosen in (["--split", "dev"], ["--limit", 1]):

@@ -5,10 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.container import BarContainer
 
-from clew.evaluate import Setting, grid
-from clew.extras.evaluate.figures.bars import bar_figure, families
+from benchmarks.figures import ablation_figure
 from clew.extras.evaluate.figures.tradeoff import Point, front, tradeoff_figure
-from tests.extras.evaluate.reports import estimate, report, rows
+from tests.extras.evaluate.reports import estimate
 
 GROUPS = {
     "Clue-RAG": [("full", estimate(0.9)), ("w/o K-A", estimate(0.85))],
@@ -23,7 +22,7 @@ def bars_of(panel):
 
 def test_a_group_is_a_panel_with_a_bar_for_each_setting():
     """As long as the means, from the top down, with the difference to the first one."""
-    first, second = bar_figure(GROUPS, "recall@5", "title").axes
+    first, second = ablation_figure(GROUPS, "recall@5").axes
     assert [first.get_title("left"), second.get_title("left")] == ["Clue-RAG", "KET-RAG"]
     assert [[bar.get_width() for bar in each] for each in bars_of(first)] == [[0.9, 0.85]]
     assert [[bar.get_width() for bar in each] for each in bars_of(second)] == [[0.8]]
@@ -32,21 +31,6 @@ def test_a_group_is_a_panel_with_a_bar_for_each_setting():
     assert bottom > top
     assert [text.get_text() for text in first.texts] == ["0.900", "0.850 (-0.050)"]
     assert [text.get_text() for text in second.texts] == ["0.800"]
-
-
-def test_families_begin_with_the_full_method():
-    labels = [Setting("dense"), *grid("clue", {"depth": [1, 2]}), Setting("clue"), Setting("x")]
-    measured = [rows(each.label, [{"recall@5": 0.5}] * 3) for each in labels]
-    made = report(labels, measured)
-    found = families(made, "recall@5")
-    assert {name: [label for label, _ in bars] for name, bars in found.items()} == {
-        "methods": ["dense", "clue", "x"],
-        "clue": ["clue", "clue depth=1", "clue depth=2"],
-    }
-    assert families(made, "F1 plain") == {"methods": []}
-    labels = [Setting("clue", name=f"clue ({folder})") for folder in "ab"]
-    made = report(labels, [rows(each.label, [{"recall@5": 0.5}] * 3) for each in labels])
-    assert list(families(made, "recall@5")) == ["methods"]
 
 
 steps = st.integers(0, 4)

@@ -92,6 +92,12 @@ evaluation_options = options.gather_options(
             "judged",
         ),
         options.path("--runs FOLDER", "Write a file for each setting; continue an earlier run."),
+        options.several(
+            "--published FILE",
+            "Also score another system's file of results",
+            "published",
+            type=click.Path(path_type=Path),
+        ),
         options.flag("--contexts", "With --runs, keep chunks, contexts, prompts and replies too."),
         report_option,
         options.path("--plot FILE", "Plot a grid of one or two parameters as .svg or .png."),
@@ -192,7 +198,6 @@ def measure_paper(
     twice.
     """
     from clew.extras.evaluate.datasets import load
-    from clew.extras.evaluate.labels import load_labelled
     from clew.extras.evaluate.papers import (
         PaperModels,
         find_columns,
@@ -218,9 +223,7 @@ def measure_paper(
         judge_llm=flags.judge_llm,
         triples=flags.triples,
     )
-    dataset = load_labelled(path, flags.limit, flags.sample) or load(
-        path, limit=flags.limit, sample=flags.sample, corpus=flags.corpus
-    )
+    dataset = load(path, limit=flags.limit, sample=flags.sample, corpus=flags.corpus)
     columns = find_columns(table, dataset, flags.chosen)
     folder = _name_folder(flags, dataset)
     open_index = _make_opener(opener, flags, bought)
@@ -323,6 +326,7 @@ def run_evaluation(
     from clew.extras.evaluate.evaluation import measurable
     from clew.extras.evaluate.files import make_folder
     from clew.extras.evaluate.measure import check_before, measure
+    from clew.extras.evaluate.published import add_published, read_published
 
     check_combination(flags, paid, as_json=as_json)
     check_reports(flags.reports)
@@ -336,6 +340,7 @@ def run_evaluation(
         seed=seed or 0,
         corpus=flags.corpus,
     )
+    published = read_published(flags.published, dataset, protocol.scoring.ks)
     if flags.runs is not None:
         make_folder(flags.runs)
     judged = () if protocol.judge is None else protocol.judged
@@ -356,6 +361,7 @@ def run_evaluation(
                 budget=bought.budget,
                 on_progress=tell,
             )
+    report = add_published(report, published)
     print_report(report, flags.reports, as_json=as_json, with_rows=flags.rows)
     if flags.plot is not None:
         from clew.extras.evaluate.figures.sensitivity import draw

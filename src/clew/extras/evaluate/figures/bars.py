@@ -1,64 +1,30 @@
-"""Bar charts of settings with intervals, and their difference to the full method."""
+"""Bar charts of settings with intervals, and their difference to the first."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from clew.extras.evaluate.figures import canvas
-from clew.extras.evaluate.report import Report
 from clew.extras.evaluate.summary import Estimate
 
 Bars = Sequence[tuple[str, Estimate]]  # settings and their means
 
-_WIDTH = 7.5  # inches, as the next two
-_BAR = 0.22
-_HEAD = 0.75  # of a panel, without its bars
+_WIDTH, _BAR, _HEAD = 7.5, 0.33, 0.75  # inches of the figure, of a bar, and without bars
 
 
-def bar_figure(groups: Mapping[str, Bars], metric: str, title: str) -> Figure:
-    """Return a panel of horizontal bars for each group, such as the settings of one method.
-
-    The first of a group is the full method: the others' differences to it stand beside them.
-    """
-    drawn = {name: bars for name, bars in groups.items() if bars}
-    heights = [_HEAD + 1.5 * _BAR * len(bars) for bars in drawn.values()]
+def bar_figure(bars: Bars, metric: str, title: str) -> Figure:
+    """Return a figure of horizontal bars, with the others' differences to the first beside them."""
     with canvas.style():
-        figure = canvas.figure(_WIDTH, sum(heights) + _HEAD)
-        rows = figure.subplots(len(drawn), squeeze=False, sharex=True, height_ratios=heights)
-        for [panel], (name, bars) in zip(rows, drawn.items(), strict=True):
-            _draw_panel(panel, bars)
-            panel.set_title(canvas.shown_name(name), loc="left", fontsize="medium")
-        panel.set_xlim(left=0)
-        panel.set_xlabel(f"{metric} with 95 % intervals; differences are to the first of a panel")
+        figure = canvas.figure(_WIDTH, 2 * _HEAD + _BAR * len(bars))
+        panel = figure.subplots()
+        draw_bars(panel, bars)
+        panel.set(xlabel=f"{metric} with 95 % intervals; differences are to the first")
         figure.suptitle(title)
     return figure
 
 
-def families(report: Report, metric: str) -> dict[str, Bars]:
-    """Group the settings by family: single methods, then methods with several settings.
-
-    A family begins with the full method, the one without parameters, where it was measured.
-    """
-    bars = [
-        (setting, summary.label, summary.estimates[metric])
-        for setting, summary in zip(report.settings, report.summaries, strict=True)
-        if metric in summary.estimates
-    ]
-    of: dict[str, list[tuple[str, Estimate]]] = {}
-    for setting, label, measured in sorted(bars, key=lambda bar: bool(bar[0].parameters)):
-        of.setdefault(setting.method, []).append((label, measured))
-    varied = {setting.method for setting, _, _ in bars if setting.parameters}
-    several = {method: of[method] for method in of if method in varied and len(of[method]) > 1}
-    whole = [
-        (label, measured)
-        for setting, label, measured in bars
-        if not setting.parameters or setting.method not in several
-    ]
-    return {"methods": whole, **several}
-
-
-def _draw_panel(panel: Axes, bars: Bars) -> None:
+def draw_bars(panel: Axes, bars: Bars) -> None:
     """Draw the bars from the top down, with their values."""
     labels, estimates = zip(*bars, strict=True)
     full = estimates[0].mean
@@ -78,4 +44,4 @@ def _draw_panel(panel: Axes, bars: Bars) -> None:
     panel.invert_yaxis()
     panel.grid(visible=False, axis="y")
     panel.set_axisbelow(True)
-    panel.tick_params(labelbottom=True)
+    panel.set_xlim(left=0)

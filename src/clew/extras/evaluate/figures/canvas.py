@@ -12,7 +12,6 @@ from typing import Any
 from clew.base.display.visible import visible
 from clew.base.runtime.lazy import needs
 from clew.errors import InputError
-from clew.extras.evaluate import files
 from clew.extras.evaluate.report import Report
 from clew.extras.evaluate.summary import Estimate
 
@@ -104,8 +103,3 @@ def save(figure: Figure, file: str | Path, title: str, about: str) -> None:
                 figure.savefig(path, metadata={"Software": None})
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
-
-
-def check_file(file: str | Path) -> None:
-    """Raise InputError early for a file that `save` could not write."""
-    files.check_file(file, SUFFIXES, "a plot")

@@ -6,10 +6,9 @@ from functools import partial
 from matplotlib.figure import Figure
 
 from clew.extras.evaluate.figures import Picture, canvas
-from clew.extras.evaluate.figures.bars import bar_figure, families
+from clew.extras.evaluate.figures.bars import bar_figure
 from clew.extras.evaluate.figures.tradeoff import Point, front, tradeoff_figure
 from clew.extras.evaluate.report import TESTED_ANSWER, Report
-from clew.extras.evaluate.stats import quantiles
 from clew.extras.evaluate.summary import Summary
 from clew.extras.evaluate.tables.cells import compared_metrics
 
@@ -27,12 +26,11 @@ def pictures(report: Report) -> list[Picture]:
 
 def _bars(report: Report, metric: str) -> Iterator[Picture]:
     """Draw settings as bars, unless there is only one."""
-    groups = families(report, metric)
-    means = {label: each.mean for bars in groups.values() for label, each in bars}
-    if len(means) < 2:
+    bars = [(s.label, s.estimates[metric]) for s in report.summaries if metric in s.estimates]
+    if len(bars) < 2:
         return
-    parts = (f"{label} {mean:.3f}" for label, mean in means.items())
-    figure = bar_figure(groups, metric, canvas.make_title(report))
+    parts = (f"{label} {each.mean:.3f}" for label, each in bars)
+    figure = bar_figure(bars, metric, canvas.make_title(report))
     about = f"Bars of {metric} with 95 % intervals: {', '.join(parts)}."
     section = "answers" if metric == TESTED_ANSWER else "ranking"
     yield _picture(figure, f"{_slug(metric)}-bars", section, f"{metric} by setting", about)
@@ -42,12 +40,11 @@ def _costs(report: Report, metric: str) -> Iterator[Picture]:
     """Plot `metric` against context size, model tokens, dollars and seconds."""
     answers = metric == TESTED_ANSWER
     unit = "a question with its answer" if answers else "a question"
-    median = _medians(report, answers=answers)
     axes: tuple[tuple[str, str, Cost], ...] = (
         ("context", "tokens of the context", lambda s: s.context_tokens),
         ("tokens", f"tokens of an LLM, {unit}", partial(_sum_spent, "tokens", answers)),
         ("usd", f"dollars, {unit}", partial(_sum_spent, "cost_usd", answers)),
-        ("seconds", f"median seconds, {unit}", lambda s: median.get(s.label)),
+        ("seconds", f"median seconds, {unit}", partial(_sum_spent, "p50_s", answers)),
     )
     for name, axis, cost_of in axes:
         points = [
@@ -62,17 +59,6 @@ def _costs(report: Report, metric: str) -> Iterator[Picture]:
         about = f"{metric} over {axis}; no other setting is both better and cheaper than: {best}."
         title = f"{metric} against {axis}"
         yield _picture(figure, f"{_slug(metric)}-{name}", "cost", title, about)
-
-
-def _medians(report: Report, *, answers: bool) -> dict[str, float]:
-    """Return the median seconds of a question by label, including answers if wanted."""
-    seconds: dict[str, list[float]] = {}
-    for row in report.rows:
-        spent = (row.usage, row.answer_usage) if answers else (row.usage,)
-        times = [usage.total_seconds for usage in spent if usage is not None]
-        if len(times) == len(spent):
-            seconds.setdefault(row.label, []).append(sum(times))
-    return {label: quantiles(values, (0.5,))[0] for label, values in seconds.items()}
 
 
 def _sum_spent(name: str, answers: bool, summary: Summary) -> float | None:  # noqa: FBT001

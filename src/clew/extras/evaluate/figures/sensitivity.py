@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from clew.base.types import Scalar
 from clew.errors import InputError
 from clew.extras.evaluate.figures import canvas
+from clew.extras.evaluate.files import check_file
 from clew.extras.evaluate.report import Report
 from clew.extras.evaluate.settings import Setting, main_metrics
 from clew.extras.evaluate.summary import Estimate
@@ -59,7 +60,7 @@ def check_figure(
     file: str | Path, settings: Sequence[Setting], metrics: Sequence[str], have: Collection[str]
 ) -> None:
     """Raise InputError before measuring for what `draw` could not draw."""
-    canvas.check_file(file)
+    check_file(file, canvas.SUFFIXES, "a plot")
     _grid(settings)
     unknown = [metric for metric in metrics if metric not in have]
     if unknown or not metrics:

@@ -1,14 +1,14 @@
 """Formats of datasets, recognized by their content.
 
 A format is a function from records to `Parsed` and the keys in `_FORMATS` that its questions are
-told by; only BEIR, whose questions are in two files, is told by its folders.
+told by; only BEIR and texts with labels, whose questions are in two files, are told by folders.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from clew.errors import InputError
-from clew.extras.evaluate.formats import beir, clew, graphrag_bench, hotpot, musique
+from clew.extras.evaluate.formats import beir, clew, graphrag_bench, hotpot, labelled, musique
 from clew.extras.evaluate.formats import corpus as corpora
 from clew.extras.evaluate.formats.corpus import Corpus
 from clew.extras.evaluate.formats.parsed import Parsed
@@ -34,6 +34,8 @@ def read(path: Path, split: str | None, corpus: Path | None) -> tuple[Path, Pars
 
     `corpus` names another corpus than their own. Raises InputError.
     """
+    if path.is_dir() and (labels := labelled.read(path)) and labels.pool:
+        return path, labels, corpora.make_corpus(labels.pool)
     if beir.fits(path):
         questions, parsed = path / "queries.jsonl", beir.read(path, split)
     else:

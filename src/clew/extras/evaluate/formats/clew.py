@@ -3,9 +3,11 @@
 corpus.jsonl     {"id", "title", "text"}, a document a line; or, where there is no such file, the
                  one folder beside the questions, whose readable files are the documents
 questions.jsonl  {"id", "question", "answers", "type", "supporting_ids", "hop_count", "split",
-                 "evidence", "gold_sure"}; all but the first two may be missing, other keys are
-                 ignored but for "answer" alone, which is what other formats have. Supporting ids
-                 whose "gold_sure" is false are a guess, and are left out
+                 "evidence", "gold_sure"}; all but the first two may be missing, and other keys are
+                 ignored. Supporting ids whose "gold_sure" is false are a guess, and are left out
+
+KET-RAG's `qa-pairs.json` has one "answer" to a question; its documents are `document.txt`, beside
+it or in the folder `input`.
 """
 
 from collections.abc import Iterable
@@ -23,9 +25,9 @@ def read(records: Iterable[Record], _source: str) -> Parsed:
 
 def corpus_path(root: Path) -> Path:
     """Return the corpus of the questions in a folder. Raises InputError if it is ambiguous."""
-    file = root / "corpus.jsonl"
-    if file.exists():
-        return file
+    for name in ("corpus.jsonl", "document.txt", "input/document.txt"):
+        if (root / name).is_file():
+            return root / name
     folders = [p for p in root.glob("*") if p.is_dir() and not p.name.startswith((".", "_"))]
     if not folders:
         raise InputError(
@@ -42,16 +44,13 @@ def corpus_path(root: Path) -> Path:
 
 
 def _question(record: Record) -> DatasetQuestion:
-    if "answer" in record.values and "answers" not in record.values:
-        raise record.error(
-            "'answer' is not a key of Clew's own layout, which has a list of 'answers'; those "
-            "of HotpotQA have a 'context', of MuSiQue 'paragraphs', of GraphRAG-Bench a "
-            "'question_type'"
-        )
+    key = "answers" if "answers" in record.values else "answer"
+    is_text = key == "answer" and not isinstance(record.values.get(key), list)
+    answers = (record.optional_text(key) or "",) if is_text else record.texts(key)
     return DatasetQuestion(
         id=record.id,
         text=record.text("question"),
-        answers=record.texts("answers"),
+        answers=tuple(filter(None, answers)),
         type=record.optional_text("type") or "",
         supporting_ids=_supporting_ids(record),
         hops=record.optional_count("hop_count"),

@@ -6,36 +6,66 @@ FOLDER/NAME_train.json      JSON lines of {"doc_token": a text, "doc_label": [a 
 FOLDER/NAME_test.json       of which the part is the label
 
 An underscore in a label is a blank. Texts to index are those of `train`, those to classify `test`.
+Labels with equal keys are one, as the first text spells it.
 """
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from clew.base.types import Document
 from clew.errors import InputError
+from clew.extras.evaluate.formats.parsed import DatasetQuestion, Parsed
 from clew.extras.evaluate.formats.records import records
+from clew.text.normalize import collapse, label_key
+
+FORMAT = "labels"
 
 
-def read_labelled(path: Path, split: str) -> tuple[Document, ...]:
-    """Return the texts of one split over all rounds; none if the path has another layout.
+def read(root: Path) -> Parsed | None:
+    """Return a folder's texts to classify as questions, answered by labels; None for another.
 
-    Each has its label in its metadata. A file is read whole, if its name ends with the split.
     Raises InputError for a line without a label or a text.
     """
-    files = sorted(path.rglob(f"*{split}.*"), key=_key) if path.is_dir() else [path]
-    root = path if path.is_dir() else path.parent
-    return tuple(
-        Document(
-            id=f"{file.relative_to(root).with_suffix('').as_posix()}:{number}",
-            text=text,
-            metadata={"label": label.replace("_", " ").strip()},
-            source=str(file),
+    train, test = (list(_read_split(root, split)) for split in ("train", "test"))
+    if not (train and test):
+        return None
+    names: dict[str, str] = {}  # by their keys
+    pool = [
+        replace(
+            each, metadata={"label": names.setdefault(label_key(label_of(each)), label_of(each))}
         )
-        for file in files
-        if file.is_file() and (file.stem == split or file.stem.endswith(f"_{split}"))
-        for number, label, text in _read_file(file)
+        for each in train
+    ]
+    questions = (
+        DatasetQuestion(
+            id=each.id, text=each.text, answers=(label_of(each),), type=FORMAT, supporting_ids=()
+        )
+        for each in test
     )
+    return Parsed(format=FORMAT, questions=tuple(questions), pool=tuple(pool))
+
+
+def label_of(text: Document) -> str:
+    """Return the label of a text of such a data set."""
+    return str(text.metadata["label"])
+
+
+def _read_split(root: Path, split: str) -> Iterator[Document]:
+    """Yield the texts of a split over all rounds; none if the folder has another layout.
+
+    A file is read whole, if its name ends with the split.
+    """
+    for file in sorted(root.rglob(f"*{split}.*"), key=_key):
+        if file.is_file() and (file.stem == split or file.stem.endswith(f"_{split}")):
+            for number, label, text in _read_file(file):
+                yield Document(
+                    id=f"{file.relative_to(root).with_suffix('').as_posix()}:{number}",
+                    text=text,
+                    metadata={"label": collapse(label.replace("_", " "))},
+                    source=str(file),
+                )
 
 
 def _key(file: Path) -> list[tuple[str, int]]:

@@ -6,7 +6,6 @@ A cell is "-" where a setting has no such figure, such as the cost of one that f
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from clew.base.types import Scalar
 from clew.extras.evaluate.datasets import About
 from clew.extras.evaluate.report import TESTED_ANSWER, Report
 from clew.extras.evaluate.summary import Group, Spending, Summary
@@ -118,8 +117,8 @@ def by_type(metric: str, summaries: Sequence[Summary]) -> Rows:
 
 def by_hops(metric: str, summaries: Sequence[Summary]) -> Rows:
     """Return a row per setting and a column per number of hops."""
-    groups = [{f"hops {n}": group for n, group in s.by_hops.items()} for s in summaries]
-    return _groups(metric, [(s.label, g) for s, g in zip(summaries, groups, strict=True)])
+    groups = ((s.label, {f"hops {n}": g for n, g in s.by_hops.items()}) for s in summaries)
+    return _groups(metric, list(groups))
 
 
 def question_costs(summaries: Sequence[Summary]) -> tuple[Rows, Rows, Rows]:
@@ -139,21 +138,15 @@ def question_costs(summaries: Sequence[Summary]) -> tuple[Rows, Rows, Rows]:
 
 def index_cost(summaries: Sequence[Summary]) -> Rows:
     """Return a row per figure and a column per searched index."""
-    costs: list[Mapping[str, Scalar]] = []
-    users: list[list[str]] = []
-    for summary in summaries:
-        cost = summary.index_cost
-        if cost and cost not in costs:
-            costs.append(cost)
-            users.append([])
-        if cost:
-            users[costs.index(cost)].append(summary.label)
+    costs = [summary.index_cost for summary in summaries if summary.index_cost]
+    users = {  # of equal costs, the settings that share an index
+        ", ".join(s.label for s in summaries if s.index_cost == cost): cost for cost in costs
+    }
     if not costs:
         return []
-    names = list(dict.fromkeys(name for cost in costs for name in cost))
-    header = ["all settings"] if len(costs) == 1 else [", ".join(labels) for labels in users]
-    rows = [[name, *(str(cost.get(name, _EMPTY)) for cost in costs)] for name in names]
-    return [["index", *header], *rows]
+    names = dict.fromkeys(name for cost in costs for name in cost)
+    rows = [[name, *(str(cost.get(name, _EMPTY)) for cost in users.values())] for name in names]
+    return [["index", *(["all settings"] if len(users) == 1 else users)], *rows]
 
 
 def describe_left_out(dataset: About) -> Iterator[str]:

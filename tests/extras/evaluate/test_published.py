@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from benchmarks.peer_rankings import load_peers
 from clew.errors import InputError
 from clew.evaluate import Scoring, Setting, evaluate, load
+from clew.extras.evaluate.published import read_published
 from tests.extras.evaluate.test_formats import HOTPOT, write
 
 SCORING = Scoring(ks=(10, 1, 2))
@@ -32,7 +32,7 @@ def file(tmp_path):
 
 def scored(file, dataset, lines):
     file.write_text("".join(f"{json.dumps(each)}\n" for each in lines), encoding="utf-8")
-    return load_peers(file, dataset, SCORING)
+    return read_published([file], dataset, SCORING.ks)
 
 
 def test_rankings_are_scored_by_hand_and_as_our_own(file, dataset, search):
@@ -71,17 +71,14 @@ def test_a_peer_has_a_name_of_its_own_and_may_have_answers(file, dataset):
 
 
 def test_what_cannot_be_compared_is_refused(file, dataset, folder):
-    """A mean over those that a peer chose to answer, say, or numbers of chunks as ids."""
-    some = peer()
-    some[2]["answer"] = "1889"
+    """Means over other questions, or numbers of chunks as ids."""
     chunks = [line("bm25", question, ["7"]) for question in FOUND]
     for lines, message in (
-        (some, "'bm25' has answers to some questions only"),
-        (peer()[2:], "no line for 2 of 6 .* 'q1': it has all of split 'test'"),
-        (peer()[1:-1], "no line for 2 of 6 .*one for each question"),
-        ([*peer("a"), *peer("b")[1:]], "method 'b' has no line for 1 of 6 questions"),
+        (peer()[2:], "no result for 2 of 6 .* 'q1': ask only .* --split"),
+        (peer()[1:-1], "no result for 2 of 6 "),
+        ([*peer("a"), *peer("b")[1:]], "method 'b' has no result for 1 of 6 questions"),
         (chunks, "'bm25' found no document of the corpus, .* '7'"),
-        ([], r"peers\.jsonl: no lines"),
+        ([], r"peers\.jsonl: no results"),
     ):
         with pytest.raises(InputError, match=message):
             scored(file, dataset, lines)
@@ -93,7 +90,7 @@ def test_what_a_list_lacks_is_noted(file, dataset, folder):
     """recall@10 of three documents says less than it seems to; repeated ids count once."""
     (rows,) = scored(file, dataset, peer()).values()
     short = "lists end at 3 documents: measures that look further are lower bounds"
-    repeated = "documents that the list repeats count once, where they came first"
+    repeated = "documents that the list repeats count once"
     assert repeated in rows[0].notes
     assert all(row.notes == (short,) for row in rows[1:])
     deep = [line("a", question, [*map(str, range(10)), "rome"]) for question in FOUND]
@@ -101,7 +98,7 @@ def test_what_a_list_lacks_is_noted(file, dataset, folder):
     assert rows[0].notes == ("some documents found are not in the corpus",)
     (rows,) = scored(file, load(folder, limit=2), peer()).values()
     assert len(rows) == 2
-    assert rows[0].notes[0] == "4 lines about other questions were ignored"
+    assert rows[0].notes[0] == "4 results were ignored: no question is left for them"
 
 
 def test_a_pooled_corpus_has_ids_too(file, tmp_path):
@@ -115,12 +112,12 @@ def test_a_pooled_corpus_has_ids_too(file, tmp_path):
 @pytest.mark.parametrize(
     ("last", "message"),
     [
-        (line("bm25", "q1", []), "line 7: a second line of 'bm25' for this question"),
+        (line("bm25", "q1", []), "line 7: a second result of 'bm25' for this question"),
         ({"question_id": "q1", "retrieved_ids": []}, "line 7: there is no 'method'"),
-        ({"method": "a", "retrieved_ids": []}, "line 7: there is no 'question_id'"),
+        ({"method": "a", "retrieved_ids": []}, "line 7: there is no 'question'"),
         ({"method": "a", "question_id": "q1"}, "line 7: there is no 'retrieved_ids'"),
         (line("a", "q1", [1]), "line 7: 'retrieved_ids' must contain texts"),
-        (line("a", "q1", [], answer=3), "line 7: 'answer' must contain texts, but has 3"),
+        (line("a", "q1", [], answer=3), "line 7: 'answer' must be a non-empty text, but is 3"),
         (3, "line 7: must be a JSON object"),
     ],
 )
@@ -129,23 +126,94 @@ def test_malformed_lines_are_named(file, dataset, last, message):
         scored(file, dataset, [*peer(), last])
 
 
-def test_results_of_hipporag_are_a_peer(tmp_path):
-    """As they were published: passages by their words, under the name of the file."""
+PASSAGES = {"Fram": "A ship.", "Larvik": "A town.", "Maud": "A ship too."}
+ASKED = ("Where?", "Who?", "Where?")  # two questions in the same words
+
+
+@pytest.fixture
+def musique(tmp_path):
+    """Questions about Fram and Larvik, each of them needed."""
     paragraphs = [
-        {"title": "Fram", "paragraph_text": "A ship.", "is_supporting": True},
-        {"title": "Fram", "paragraph_text": "A club.", "is_supporting": False},
-        {"title": "Larvik", "paragraph_text": "A town.", "is_supporting": True},
+        {"title": title, "paragraph_text": text, "is_supporting": title != "Maud"}
+        for title, text in PASSAGES.items()
     ]
-    question = {"id": "2hop__1_2", "question": "Where?", "answer": "Norway"}
-    write(tmp_path / "musique.json", [question | {"paragraphs": paragraphs, "answerable": True}])
-    dataset = load(tmp_path / "musique.json")
-    result = question | {
-        "retrieved": ["Larvik\nA town.", "Fram\nA club."],
-        "retrieved_scores": [0.9, 0.1],
+    questions = [
+        {"id": f"2hop__{i}", "question": asked, "answer": "Norway", "paragraphs": paragraphs}
+        for i, asked in enumerate(ASKED)
+    ]
+    write(tmp_path / "musique.json", questions)
+    return load(tmp_path / "musique.json")
+
+
+def hipporag(i, ranked, form="{}\n{}".format):
+    """A question as `output/ircot/*.json` of the first HippoRAG has it."""
+    return {
+        "id": f"2hop__{i}",
+        "question": ASKED[i],
+        "answer": "Norway",  # the right one
+        "supporting_docs": [],
+        "retrieved": [form(title, PASSAGES[title]) for title in ranked],
+        "retrieved_scores": [1.0] * len(ranked),
         "recall": {"1": 0.5},
     }
-    write(tmp_path / "ircot_results_musique.json", [result])
-    peers = load_peers(tmp_path / "ircot_results_musique.json", dataset, SCORING)
-    [(label, [row])] = peers.items()
+
+
+def hipporag2(i, ranked, answer="Oslo"):
+    """A question as `QuerySolution.to_dict` of HippoRAG 2 has it: nothing but words tell it."""
+    return {
+        "question": ASKED[i],
+        "answer": answer,
+        "gold_answers": ["Norway"],
+        "docs": [f"{title}\n{PASSAGES[title]}" for title in ranked],
+        "doc_scores": [0.1234] * len(ranked),
+        "gold_docs": ["Fram\nA ship."],
+    }
+
+
+def as_dict(title, text):
+    return {"title": title, "text": text}
+
+
+@pytest.mark.parametrize("form", ["{}\n{}".format, as_dict, lambda *pair: list(pair)])
+def test_results_of_hipporag_are_a_peer(tmp_path, musique, form):
+    """As they were published: passages by their words, in its three forms, no answers."""
+    lists = (["Larvik", "Maud"], ["Maud"], [])
+    results = [hipporag(i, ranked, form) for i, ranked in enumerate(lists)]
+    write(tmp_path / "ircot_results_musique.json", results[::-1])
+    peers = read_published([tmp_path / "ircot_results_musique.json"], musique, SCORING.ks)
+    [(label, rows)] = peers.items()
     assert label == "peer: ircot_results_musique"
-    assert (row.scores["recall@2"], row.scores["MRR@10"]) == (0.5, 1)
+    assert [row.scores["recall@2"] for row in rows] == [0.5, 0, 0]
+    assert [row.scores["MRR@10"] for row in rows] == [1, 0, 0]
+    assert not any("EM" in row.scores for row in rows)
+    read = [each | {"prediction": "norway"} for each in results]  # as its reader adds them
+    write(tmp_path / "qa_musique.json", read)
+    (rows,) = read_published([tmp_path / "qa_musique.json"], musique, SCORING.ks).values()
+    assert [row.scores["EM"] for row in rows] == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda results: results,
+        lambda results: {"results": results, "overall_qa_results": {"F1": 0.5}},
+    ],
+)
+def test_results_of_hipporag_2_are_found_by_the_words_of_questions(tmp_path, musique, wrap):
+    """Equal questions come in order; "answer" is what was answered."""
+    lists = (["Larvik", "Fram"], ["Maud"], ["Fram"])
+    results = [hipporag2(i, ranked) for i, ranked in enumerate(lists)]
+    results[2]["answer"] = "Norway."
+    other = results[1] | {"question": "What else?"}
+    file = tmp_path / "hipporag2.json"
+    file.write_text(json.dumps(wrap([*results[:2], other, results[2]]), indent=2))
+    (rows,) = read_published([file], musique, SCORING.ks).values()
+    assert [row.scores["recall@2"] for row in rows] == [1, 0, 0.5]
+    assert [row.scores["EM"] for row in rows] == [0, 0, 1]
+    assert rows[0].notes[0] == "1 results were ignored: no question is left for them"
+    file.write_text(json.dumps(results))
+    with pytest.raises(InputError, match="method 'hipporag2' is in an earlier file too"):
+        read_published([file, file], musique, SCORING.ks)
+    file.write_text(json.dumps([results[0] | {"docs": "Fram"}]))
+    with pytest.raises(InputError, match="record 1: 'docs' must be a list of texts"):
+        read_published([file], musique, SCORING.ks)
