@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 import clew
 from clew.errors import MissingExtra
 from clew.models import gives_tokens
-from clew.models.minilm import DIMENSION, FILES, MiniLM
+from clew.models.minilm import DIMENSION, FILES, MiniLM, load_tokenizer
 
 for package in ("ctranslate2", "tokenizers"):
     pytest.importorskip(package)
@@ -160,7 +161,7 @@ def test_the_model_is_that_of_an_onnx_graph(in_float32, as_onnx):
 def test_the_files_of_a_model():
     """The notice names what was published and what was made of it."""
     notice = (FILES / "NOTICE").read_text(encoding="utf-8")
-    for name in ("model.bin", "tokenizer.json"):
+    for name in ("model.bin", "vocabulary.txt"):
         digest = hashlib.sha256((FILES / name).read_bytes()).hexdigest()
         assert f"SHA-256 {digest}" in notice
     assert "Apache License, Version 2.0" in notice
@@ -262,18 +263,32 @@ def test_wrong_numbers_are_refused():
 
 def test_the_tokenizer_is_berts():
     """The pieces of the example articles are those that sentence-transformers' own file gave."""
-    import tokenizers
-
     articles = sorted((ROOT / "examples" / "polar").glob("*.md"))
-    tokenizer = tokenizers.Tokenizer.from_file(str(FILES / "tokenizer.json"))
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
+    tokenizer = load_tokenizer()
     encodings = tokenizer.encode_batch(
         [path.read_text(encoding="utf-8") for path in articles], add_special_tokens=False
     )
     ids = [encoding.ids for encoding in encodings]
     assert (len(ids), sum(map(len, ids)), tokenizer.get_vocab_size()) == (159, 24_662, 30_522)
     assert hashlib.sha256(json.dumps(ids).encode()).hexdigest().startswith("3c61879848e2b9d5")
+
+
+ALONE = """
+import sys
+from clew.models.minilm import MiniLM
+
+MiniLM(threads=1).embed(["a brig"], kind="query")
+extension = sys.modules["ctranslate2._ext"]
+assert "asyncio" not in sys.modules, "asyncio is loaded"
+import ctranslate2
+assert ctranslate2.Encoder is extension.Encoder
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the package finds its libraries there")
+def test_the_model_loads_nothing_asynchronous():
+    """CTranslate2's package has asynchronous translators, and can still be imported after it."""
+    subprocess.run([sys.executable, "-c", ALONE], check=True)
 
 
 @pytest.mark.parametrize("missing", ["ctranslate2", "tokenizers"])

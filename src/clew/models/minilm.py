@@ -7,10 +7,15 @@ bit. Wang et al. (2020), "MiniLM", arXiv:2002.10957; sentence-transformers/all-M
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, lru_cache
 from hashlib import blake2b
+from importlib import import_module
+from importlib.machinery import PathFinder
+from importlib.util import find_spec, module_from_spec
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +30,8 @@ from clew.text.analyze import IDEOGRAPHS, UNSPACED, term_spans
 from clew.text.unseen import blank_codes
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     import tokenizers
     from numpy.typing import NDArray
 
@@ -113,12 +120,21 @@ class MiniLM:
     @cached_property
     def _tokenizer(self) -> tokenizers.Tokenizer:
         self.check()
-        import tokenizers
+        return load_tokenizer()
 
-        tokenizer = tokenizers.Tokenizer.from_file(str(FILES / "tokenizer.json"))
-        tokenizer.no_padding()
-        tokenizer.no_truncation()
-        return tokenizer
+
+def load_tokenizer() -> tokenizers.Tokenizer:
+    """Return BERT's tokenizer of the model, made of its vocabulary: a JSON takes longer to read."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+
+    pieces = models.WordPiece.from_file(
+        str(FILES / "vocabulary.txt"), max_input_chars_per_word=100
+    )
+    tokenizer = Tokenizer(pieces)
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.add_special_tokens(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
+    return tokenizer
 
 
 def _pool(hidden: Sequence[NDArray[np.float32]], n_pieces: int) -> NDArray[np.float32]:
@@ -154,8 +170,7 @@ class Bert:
         Raises ModelError where the process computes wrong numbers. CTranslate2 writes its kernels
         at run time; where a system forbids to run what was written, it goes on without a word.
         """
-        import ctranslate2
-
+        ctranslate2 = _load_ctranslate2()
         self._threads = threads or cores()
         self._n_read = 0  # texts so far
         self._encoder = ctranslate2.Encoder(
@@ -203,6 +218,19 @@ class Bert:
     def _states(self, texts: Sequence[list[int]]) -> NDArray[np.float32]:
         """Return the (m, n, 384) hidden states of m texts of n word pieces each."""
         return np.array(self._encoder.forward_batch(texts).last_hidden_state, dtype=np.float32)
+
+
+def _load_ctranslate2() -> ModuleType:
+    """Return CTranslate2, without what is asynchronous in it: to load asyncio takes 20 ms."""
+    found = find_spec("ctranslate2")
+    inner = PathFinder.find_spec("ctranslate2._ext", found and found.submodule_search_locations)
+    if "ctranslate2" in sys.modules or os.name == "nt" or inner is None or inner.loader is None:
+        return import_module("ctranslate2")  # which on Windows finds its libraries
+    if inner.name not in sys.modules:
+        module = module_from_spec(inner)
+        inner.loader.exec_module(module)
+        sys.modules[inner.name] = module
+    return sys.modules[inner.name]
 
 
 def _equal_batches(texts: Sequence[list[int]]) -> Iterator[list[int]]:
