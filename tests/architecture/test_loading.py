@@ -98,6 +98,14 @@ def test_a_command_loads_what_the_list_has(folder, arguments):
     )
 
 
+def test_a_command_ends_without_a_search_for_cycles(folder):
+    """Through all that was loaded it would take 60 ms."""
+    told = "import atexit, gc\natexit.register(lambda: print(gc.get_freeze_count(), 'frozen'))\n"
+    command = [sys.executable, "-c", told + PROGRAM, "show"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    assert int(done.stdout.split()[-2]) > 10_000
+
+
 def test_a_question_loads_its_method_and_no_reader(folder):
     """Asked by words alone it needs no sparse matrix either: what it reads of links are rows."""
     loaded = loaded_by(

@@ -4,6 +4,7 @@ Modules that take time to load (numpy and scipy come with them) are imported by 
 need them, so that `clew --help` is quick.
 """
 
+import atexit
 import gc
 import os
 
@@ -70,6 +71,7 @@ def main(context: click.Context) -> None:
     work did, and 5 where nothing in the index answers the question.
     """  # noqa: D301 -- click reads the backspace: these lines are not to be joined
     gc.set_threshold(_ALLOCATIONS)
+    atexit.register(gc.freeze)  # the end looks for cycles in all that was loaded, for 60 ms
     bound_threads(cores())  # before any command imports NumPy
     context.obj = context.obj or open_index
     if os.environ.get("NO_COLOR"):

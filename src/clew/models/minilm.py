@@ -127,9 +127,7 @@ def load_tokenizer() -> tokenizers.Tokenizer:
     """Return BERT's tokenizer of the model, made of its vocabulary: a JSON takes longer to read."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-    pieces = models.WordPiece.from_file(
-        str(FILES / "vocabulary.txt"), max_input_chars_per_word=100
-    )
+    pieces = models.WordPiece.from_file(str(FILES / "vocabulary.txt"), max_input_chars_per_word=100)
     tokenizer = Tokenizer(pieces)
     tokenizer.normalizer = normalizers.BertNormalizer()
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
