@@ -221,6 +221,25 @@ def with_jobs(server: Server, questions: Sequence[str], seconds: float) -> tuple
     return load, f"{len(sent)} documents by {len(jobs)} jobs: {told}"
 
 
+def with_writes(server: Server, questions: Sequence[str], seconds: float) -> Load:
+    """Ask from one connection while a document is added each second."""
+    ended, written = threading.Event(), []
+
+    def write() -> None:
+        while not ended.wait(1.0):
+            name = f"written-{os.getpid()}-{len(written)}"
+            text = f"The brig {questions[len(written) % len(questions)]} sailed from Lund."
+            body = {"documents": [{"id": name, "text": text}]}
+            written.append(server.ask("POST", f"{API}/indexes/made/documents?wait=30", body))
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    load = loaded(server, questions, 1, seconds)
+    ended.set()
+    writer.join()
+    return load
+
+
 def on_the_example() -> dict[str, Any]:
     """Return how long a start takes, and the memory after a question by every method."""
     import clew
@@ -446,6 +465,10 @@ def under_clients(server: Server, questions: Sequence[str], seconds: float) -> N
         load = loaded(server, questions, clients, seconds)
         rows.append(row(f"{clients} clients", load))
         print(rows[-1], *load.failed[:3], flush=True)
+    load = with_writes(server, questions, seconds)
+    rows.append(row("1 client and writes", load))
+    share = rows[-1]["p50_ms"] / rows[0]["p50_ms"]
+    print(rows[-1], *load.failed[:3], f"p50 {share:.2f} times that without", flush=True)
     print("MB by process:", *map(round, server.sample().memory_mb))
     load, told = with_jobs(server, questions, seconds)
     rows.append(row("8 clients and jobs", load))

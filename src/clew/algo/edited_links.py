@@ -1,8 +1,10 @@
 """Sparse links with edited rows and columns, read without rewriting what is stored."""
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,8 @@ from clew.algo.links import Entries, Link, Matrix, check_link, take_rows
 from clew.algo.row_edits import RowEdits
 
 _MAX_IN_MEMORY = 1 << 20  # entries of a link that is kept in memory
+_MANY = 8  # rows to one that is read: of fewer, all are merged
+_ALONE = 32  # reads of some rows that together take as long as to merge a link of 10,000 rows
 
 Rows = NDArray[np.int64]
 
@@ -48,17 +52,17 @@ class FreshRows:
 
 
 class _Edited(Link):
-    """A link after edits; kept in memory if small, or once read as a whole."""
+    """A link after edits; kept in memory once read as a whole or, if small, some times in part."""
 
     def entries(self, row: int) -> "_Row":
-        entries = self._in_memory
+        entries = self._kept_for(1)
         if entries is None:
             return self._read_row(row)
         own = slice(entries.indptr[row], entries.indptr[row + 1])
         return entries.indices[own], entries.data[own]
 
     def entries_of(self, rows: NDArray[np.integer]) -> Entries:
-        entries = self._in_memory
+        entries = self._kept_for(len(rows))
         return self._read_rows(np.asarray(rows)) if entries is None else take_rows(entries, rows)
 
     @cached_property
@@ -70,9 +74,16 @@ class _Edited(Link):
     def whole(self) -> Matrix:
         return self.all_entries.to_matrix()
 
-    @property
-    def _in_memory(self) -> Entries | None:
-        return self.all_entries if "all_entries" in self.__dict__ or self._has_few else None
+    def _kept_for(self, n_rows: int) -> Entries | None:
+        """Return the whole link if it is in memory, or is now worth it, to read some rows."""
+        if "all_entries" in self.__dict__:
+            return self.all_entries
+        is_worth_it = n_rows * _MANY > self.shape[0] or next(self._reads) >= _ALONE
+        return self.all_entries if is_worth_it and self._has_few else None
+
+    @cached_property
+    def _reads(self) -> Iterator[int]:
+        return count()
 
     @cached_property
     def _has_few(self) -> bool:
