@@ -23,6 +23,7 @@ import argparse
 import http.client
 import itertools
 import json
+import os
 import random
 import re
 import shutil
