@@ -136,7 +136,7 @@ def _multiply_pools(
     together: dict[tuple[int, ...], list[int]] = {}
     for entity, places in places_of.items():
         together.setdefault(tuple(places), []).append(entity)
-    products = {}
+    products: dict[tuple[int, int], NDArray[np.floating]] = {}
     for places, entities in together.items():
         rows = np.concatenate([pools[entity] for entity in entities])
         towards = multiply_rows(vectors, rows, directions[list(places)].T)
