@@ -12,7 +12,7 @@ from clew.base.types import Usage
 from clew.errors import EndpointError, InputError, MissingLayer
 from clew.evaluate import Scoring, Setting, evaluate, read_run, read_runs, render
 from clew.evaluate import report_of as report_of_runs
-from clew.extras.evaluate.run_files import Head, append, difference, file_name, resume
+from clew.extras.evaluate.run_files import Head, append, file_name, resume
 from clew.extras.evaluate.summary import Row, Verdict
 
 WORDS, FIXED = Setting("words"), Setting("fixed", {"n": 2})
@@ -251,12 +251,10 @@ def test_names_of_files_are_safe(label):
     assert len(name) < 120
 
 
-def test_names_of_files_and_places_of_differences():
+def test_names_of_files_are_distinct():
     labels = ["clue depth=2", "clue depth=20", "a/b", "a?b", "a b", "peer: x", "peer, x"]
     assert len({file_name(label) for label in labels}) == len(labels)
     assert file_name("clue depth=2") == "clue-depth=2.jsonl"
-    one, other = {"a": {"b": 1, "c": 2}}, {"a": {"b": 1, "d": None}}
-    assert difference(one, other) == ("a.c", "2", "not there")
 
 
 def test_runs_are_read_from_folders_and_files(dataset, search, tmp_path):
@@ -362,18 +360,6 @@ def test_settings_of_one_name_are_told_apart_by_folder(dataset, search, tmp_path
     assert report.settings[0].method == "words"
     with pytest.raises(InputError, match="are both 'words \\(plain\\)'"):
         report_of_runs([runs[0], runs[0]])
-
-
-JSON = st.recursive(
-    st.none() | st.integers() | st.text(max_size=3),
-    lambda inner: st.dictionaries(st.text(max_size=2), inner, max_size=3) | st.lists(inner),
-    max_leaves=8,
-)
-
-
-@given(one=JSON, other=JSON)
-def test_a_difference_is_found_exactly_where_there_is_one(one, other):
-    assert (difference(one, other) is None) == (one == other)
 
 
 def test_questions_that_failed_are_asked_again(dataset, tmp_path):

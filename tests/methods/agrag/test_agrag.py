@@ -74,7 +74,7 @@ def test_the_paper_has_its_own_settings(snapshot):
     mine, paper = asdict(Agrag()), asdict(AgragPaper())
     others = {name: paper[name] for name in mine if mine[name] != paper[name]}
     changed = {"costs": "paper", "rule": "eq15", "order": "graph", "filter_by": "reranker"}
-    assert others == {"passage_factor": 0.05, "hybrid_chunks": 5} | changed
+    assert others == {"passage_factor": 0.05, "hybrid_chunks": 5, "nested": True} | changed
     assert [f.name for f in fields(AgragPaper)] == [f.name for f in fields(Agrag)]
     found = ask(snapshot, method=AgragPaper)
     assert (found.method, ask(snapshot).method) == ("agrag_paper", "agrag")

@@ -83,8 +83,8 @@ def trace_triple(
         triple = steps.read_step(snapshot, "triple", int(own[best]), "of the highest scores there")
         yield from before
         yield from [triple] if triple.id not in {step.id for step in before} else []
-    why = "holds it" if len(own) else "near the question"
-    yield steps.read_step(snapshot, "chunk", chunk, why)
+    reason = "holds it" if len(own) else "near the question"
+    yield steps.read_step(snapshot, "chunk", chunk, reason)
 
 
 def passage_weights(dense: steps.Ranking) -> tuple[NDArray[np.intp], NDArray[np.float64]]:

@@ -29,6 +29,7 @@ class Raptor:
     """Rank chunks and an LLM's summaries together by cosine."""
 
     name: ClassVar[str] = "raptor"
+    is_extractive: ClassVar[bool] = False
     layers: ClassVar = frozenset({"chunk", "unit"})
     needs: ClassVar = (steps.SKETCHES["chunk"],)
     limits: ClassVar = Limits(chunks="chunks")
@@ -36,14 +37,13 @@ class Raptor:
     chunks: int = 10  # nodes returned: chunks and summaries [k]
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
-        if models.llm is None:
+        if self.is_extractive:
+            models = replace(models, llm=None)
+        elif models.llm is None:
             raise InputError(
                 "raptor needs an LLM to write its summaries: name one with --llm, or use "
                 "raptor_extractive"
             )
-        return self._search(query, snapshot, models)
-
-    def _search(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         tree = read_tree(snapshot, models, group_by_nearness)
         nodes = nearest_nodes(snapshot, steps.read_query(models, query), tree, self.chunks)
         return collect_nodes(snapshot, query, self.name, nodes, tree, ())
@@ -54,9 +54,7 @@ class RaptorExtractive(Raptor):
     """RAPTOR without an LLM: five sentences of its chunks are a summary."""
 
     name: ClassVar[str] = "raptor_extractive"
-
-    def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
-        return self._search(query, snapshot, replace(models, llm=None))
+    is_extractive: ClassVar[bool] = True
 
 
 def group_by_nearness(level: Nodes, depth: int) -> list[Rows]:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from clew.base.types import Answer, Document, Evidence
     from clew.extras.evaluate.datasets import Dataset
     from clew.extras.evaluate.report import Report
-    from clew.extras.evaluate.summary import Row
     from clew.filters import Filter
     from clew.methods import Method
     from clew.models import LLM
@@ -132,7 +131,13 @@ def measure(
         setting.label: replace(_describe(dataset, protocol, setting), **about)
         for setting in protocol.settings
     }
-    files = _name_files(folder, protocol)
+    named = [setting.label for setting in protocol.settings]
+    files = {label: folder / run_files.file_name(label) for label in named} if folder else {}
+    recorded_rows = {
+        (label, row.question_id): row
+        for label, file in files.items()
+        for row in run_files.resume(file, heads[label], dataset.questions)
+    }
     search, respond = _asking(index, dataset, protocol, answering, budget)
     report = evaluate(
         dataset,
@@ -142,7 +147,7 @@ def measure(
         on_progress,
         answer=respond if protocol.answers else None,
         judge=judge and _stop_at_budget(judge, budget),
-        recorded=_read_recorded_rows(files, heads, dataset),
+        recorded=recorded_rows,
         on_row=(lambda row: run_files.append(files[row.label], row)) if files else None,
         on_found=(lambda row, found: run_files.append_found(files[row.label], row, found))
         if files and contexts
@@ -171,12 +176,6 @@ def check_before(
             llm.complete([])  # a budget in dollars needs a price
             index.reach_llm(llm)
     return llms[0], llms[1]
-
-
-def _name_files(folder: Path | None, protocol: Protocol) -> dict[str, Path]:
-    """Return the run file of each setting by label; none without a folder."""
-    labels = [] if folder is None else [setting.label for setting in protocol.settings]
-    return {label: Path(folder or "") / run_files.file_name(label) for label in labels}
 
 
 def _describe(dataset: Dataset, protocol: Protocol, setting: Setting) -> run_files.Head:
@@ -210,17 +209,6 @@ def index_cost(index: Index) -> dict[str, Scalar]:
         "USD": "unknown" if spent.cost_usd is None else round(spent.cost_usd, 6),
         "seconds": round(spent.total_seconds, 3),
         **{f"seconds, {stage}": round(s, 3) for stage, s in spent.seconds.items()},
-    }
-
-
-def _read_recorded_rows(
-    files: Mapping[str, Path], heads: Mapping[str, run_files.Head], dataset: Dataset
-) -> dict[tuple[str, str], Row]:
-    """Return the rows already recorded in run files, by label and question id."""
-    return {
-        (label, row.question_id): row
-        for label, file in files.items()
-        for row in run_files.resume(file, heads[label], dataset.questions)
     }
 
 

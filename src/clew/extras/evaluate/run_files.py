@@ -29,7 +29,6 @@ SUFFIX = ".jsonl"
 CONTEXTS = "contexts"  # the folder of what the questions of runs were given
 _FILE_START = b'{"clew_run": '
 _UNSAFE = re.compile(r"[^A-Za-z0-9._=-]")
-_ABSENT = object()
 _MAX_NAME = 80  # characters of a file's name, but for its digest and suffix
 
 T = TypeVar("T")
@@ -230,22 +229,6 @@ def report_of(runs: Sequence[Run], baseline: str = "") -> Report:
     )
 
 
-def difference(one: object, other: object, place: str = "") -> tuple[str, str, str] | None:
-    """Return the first path where two JSON values differ, with both values."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        for key in (*one, *(key for key in other if key not in one)):
-            below = f"{place}.{key}" if place else str(key)
-            inner = difference(one.get(key, _ABSENT), other.get(key, _ABSENT), below)
-            if inner:
-                return inner
-        return None
-    return None if one == other else (place, _shorten(one), _shorten(other))
-
-
-def _shorten(value: object) -> str:
-    return "not there" if value is _ABSENT else f"{value!r:.80}"
-
-
 # -- checks ---------------------------------------------------------------------------------------
 
 
@@ -267,12 +250,14 @@ def _check(runs: Sequence[Run]) -> None:
 def _check_alike(runs: Sequence[Run], describe: Callable[[Head], dict[str, Any]]) -> None:
     """Raise InputError for a run whose head is described otherwise than the first one's."""
     for run in runs[1:]:
-        change = difference(describe(runs[0].head), describe(run.head))
-        if change:
-            raise InputError(
-                f"{runs[0].file} and {run.file} cannot be compared: "
-                f"{change[0]} is {change[1]} in one and {change[2]} in the other"
-            )
+        one, other = describe(runs[0].head), describe(run.head)
+        for name in {**one, **other}:
+            a, b = one.get(name, "not there"), other.get(name, "not there")
+            if a != b:
+                raise InputError(
+                    f"{runs[0].file} and {run.file} cannot be compared: "
+                    f"{name} is {a!r:.80} in one and {b!r:.80} in the other"
+                )
 
 
 def _judging(head: Head) -> dict[str, Any]:
@@ -282,9 +267,9 @@ def _judging(head: Head) -> dict[str, Any]:
 
 
 def _comparable(head: Head) -> dict[str, Any]:
-    dataset = {"n_questions": head.dataset.n_questions, "digest": head.dataset.digest}
-    index = {"documents": head.index.get("documents")}
-    return _plain({"dataset": dataset, "index": index, "scoring": asdict(head.scoring)})
+    scoring = {f"scoring.{name}": value for name, value in asdict(head.scoring).items()}
+    counted = {f"dataset.{name}": getattr(head.dataset, name) for name in ("n_questions", "digest")}
+    return {**counted, "index.documents": head.index.get("documents"), **scoring}
 
 
 def _deciding_fields(head: Head) -> dict[str, Any]:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from clew.models.budget import Budget
 
 
+_PATH = click.Path(path_type=Path)
 _REPORTED = ("dense", "bm25")  # what a written report always compares with
 
 
@@ -50,9 +51,7 @@ class EvaluationOptions(SimpleNamespace):
     """The options of `clew eval` as given, by name."""
 
 
-report_option = options.several(
-    "--report FILE", "Also write a .md report", "reports", type=click.Path(path_type=Path)
-)
+report_option = options.several("--report FILE", "Also write a .md report", "reports", type=_PATH)
 given_option = options.several(
     "--param METHOD.NAME=VALUE", "Method parameter, such as clue.depth=2", "given"
 )
@@ -92,12 +91,7 @@ evaluation_options = options.gather_options(
             "judged",
         ),
         options.path("--runs FOLDER", "Write a file for each setting; continue an earlier run."),
-        options.several(
-            "--published FILE",
-            "Also score another system's file of results",
-            "published",
-            type=click.Path(path_type=Path),
-        ),
+        options.several("--published FILE", "Also score a peer's results", "published", type=_PATH),
         options.flag("--contexts", "With --runs, keep chunks, contexts, prompts and replies too."),
         report_option,
         options.path("--plot FILE", "Plot a grid of one or two parameters as .svg or .png."),
@@ -123,7 +117,7 @@ evaluation_paid_options = options.gather_options(
 
 
 @click.command("compare")
-@click.argument("paths", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("paths", metavar="RUN...", nargs=-1, required=True, type=_PATH)
 @options.text(
     "--baseline LABEL", "Baseline. [default: the first, of a folder the first by name]", default=""
 )
@@ -175,7 +169,7 @@ paper_options = options.gather_options(
 
 @click.command("papers")
 @click.argument("name", metavar="[TABLE]", required=False)
-@click.argument("path", metavar="[DATASET]", required=False, type=click.Path(path_type=Path))
+@click.argument("path", metavar="[DATASET]", required=False, type=_PATH)
 @paper_options
 @options.paid_values
 @options.json
@@ -296,7 +290,7 @@ class EvaluationGroup(GroupedCommand):
 
 
 @click.command("eval", cls=EvaluationGroup)
-@click.argument("path", metavar="DATASET", type=click.Path(path_type=Path))
+@click.argument("path", metavar="DATASET", type=_PATH)
 @evaluation_options
 @evaluation_paid_options
 @options.json
