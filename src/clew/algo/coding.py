@@ -15,7 +15,6 @@ says so, since no column is of these types by itself.
 
 import hashlib
 import threading
-from functools import cache
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -128,8 +127,10 @@ _ROOM = _Room()
 def multiply(numbers: NDArray[np.float32], other: NDArray[Any]) -> NDArray[np.float32]:
     """Return numbers @ other in parts so small that BLAS takes no second thread."""
     size = max(1, _BATCH_SIZE // max(1, other.size))
+    if len(numbers) <= size:
+        return np.asarray(numbers @ other)
     parts = [numbers[start : start + size] @ other for start in range(0, len(numbers), size)]
-    return np.concatenate(parts) if parts else numbers @ other
+    return np.concatenate(parts)
 
 
 def _read_floats(rows: NDArray[np.uint8]) -> NDArray[np.float32]:
@@ -192,19 +193,9 @@ def _byte_levels(bits: int) -> NDArray[np.float32]:
 _BYTES = {bits: _byte_levels(bits) for bits in _POSITIVE}
 
 
-@cache
-def _pair_levels() -> NDArray[np.float32]:
-    """Return (65536, 4): the levels of the codes packed into each two bytes, by four bits."""
-    first, second = np.divmod(np.arange(1 << 16), 1 << 8)[::-1]
-    return np.concatenate([_BYTES[4][first], _BYTES[4][second]], axis=1)
-
-
 def _write_levels(codes: NDArray[np.uint8], bits: int, out: NDArray[np.float32]) -> None:
     """Write the levels of codes into `out`, without a bounds check: every code has a level."""
-    levels = _BYTES[bits]
-    if bits == 4 and codes.shape[1] % 2 == 0:
-        codes, levels = codes.view("<u2"), _pair_levels()
-    levels.take(codes, axis=0, out=out.reshape(*codes.shape, levels.shape[1]), mode="clip")
+    _BYTES[bits].take(codes, axis=0, out=out.reshape(*codes.shape, 8 // bits), mode="clip")
 
 
 _WIDE_TYPE = np.dtype(np.int32)

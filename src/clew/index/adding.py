@@ -163,8 +163,8 @@ def update_documents(  # noqa: PLR0913 -- what reading and looking for files nee
     """
 
     def find_unkept(*more: Any) -> list[str]:  # noqa: ANN401 -- as `find_gone` takes it
-        ids = [each for each in list_file_documents(store) if each not in unchanged.kept]
-        return find_gone(ids, roots, paths, *more) if paths else []
+        ids = list_file_documents(store) if paths else ()
+        return find_gone((e for e in ids if e not in unchanged.kept), roots, paths, *more)
 
     report = add_documents(store, items, models, gone=find_unkept, read=read, **how)
     report.n_unchanged += len(unchanged.kept)
