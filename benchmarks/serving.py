@@ -228,7 +228,7 @@ def with_writes(server: Server, questions: Sequence[str], seconds: float) -> Loa
 
     def write() -> None:
         while not ended.wait(1.0):
-            name = f"written-{os.getpid()}-{len(written)}"
+            name = f"written-{time.time_ns()}"
             text = f"The brig {questions[len(written) % len(questions)]} sailed from Lund."
             body = {"documents": [{"id": name, "text": text}]}
             written.append(server.ask("POST", f"{API}/indexes/made/documents?wait=30", body))

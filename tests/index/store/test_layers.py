@@ -1,6 +1,7 @@
 """Sentences, sub-chunks, their terms, and profiles: by hand, and as an update leaves them."""
 
 from contextlib import closing
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from clew.base.types import Described, Extraction, Triple
 from clew.index import recipe as recipes
 from clew.index.generation import compact, open_snapshot
 from clew.index.layers.extractions import ChunkExtraction, build_graph_batch, build_statement_batch
+from clew.index.store import embedded
+from clew.index.store import segments as embedded_segments
 from clew.index.store.embedded import EmbeddedStore
 from clew.text.analyze import term_spans
 from clew.text.chunking import Chunking, halve
@@ -329,3 +332,23 @@ def test_nothing_of_parts_is_stored_without_halvings():
         with EmbeddedStore.create(folder / "halved", HALVED.build_recipe(MODELS)) as store:
             add(store, [ICE])
         assert b"subchunk.n_tokens" in b"".join(files(folder / "halved", "segments").values())
+
+
+def test_what_an_open_generation_has_mapped_is_not_mapped_again(monkeypatch):
+    """The next one reads the same files, which are verified; only that of the commit is new."""
+    opened = []
+
+    def open_segment(path, *others):
+        opened.append(path.name)
+        return embedded_segments.open_segment(path, *others)
+
+    monkeypatch.setattr(embedded, "segments", SimpleNamespace(**vars(embedded_segments)))
+    embedded.segments.open_segment = open_segment
+    with scratch() as folder, create(folder / "index") as store:
+        add(store, [ICE])
+        with closing(open_snapshot(store)) as before:
+            add(store, [BOATS])
+            with closing(open_snapshot(store)) as after:
+                assert len(after.layer("chunk")) == len(before.layer("chunk")) + 1
+        assert opened == sorted({*opened})
+        assert len(opened) == 2

@@ -45,7 +45,7 @@ class FileCache:
         A damaged array may raise DamagedIndex when it is asked for.
         """
         path = self._path(name, generation)
-        file, held = _state(path), self._held.get(name)
+        file, held = segments.file_state(path), self._held.get(name)
         if held is not None and held[0] == file:
             return held[1]  # of which nothing is looked at twice
         with suppress(DamagedIndex):
@@ -100,11 +100,3 @@ class FileCache:
             matches = ((_FILE.fullmatch(path.name), path) for path in self._folder.iterdir())
             return [(each[1], int(each[2]), path) for each, path in matches if each]
         return []
-
-
-def _state(path: Path) -> tuple[str, int, int, int] | None:
-    """Return a value that identifies the file at a path, or None if it cannot be read."""
-    with suppress(OSError):
-        stat = path.stat()
-        return path.name, stat.st_ino, stat.st_mtime_ns, stat.st_size
-    return None

@@ -10,6 +10,7 @@ writer.lock     held while a process writes
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
+from weakref import WeakValueDictionary
 
 from numpy.typing import NDArray
 
@@ -36,6 +37,7 @@ class EmbeddedStore(SegmentedStore[Database]):
         super().__init__(database, Database(folder))
         self.folder = folder
         self._segments = folder / _SEGMENTS
+        self._mapped: WeakValueDictionary[object, segments.MappedSegment] = WeakValueDictionary()
         self._lock: WriterLock | None = None
         self.cache = FileCache(folder)
 
@@ -87,7 +89,12 @@ class EmbeddedStore(SegmentedStore[Database]):
         segments.write_segment(self._path(name), arrays)
 
     def _arrays(self, name: str) -> Arrays:
-        return segments.open_segment(self._path(name))
+        path = self._path(name)
+        file = segments.file_state(path)
+        found = self._mapped.get(file)  # as an open generation has it, of which much is verified
+        if found is None:
+            found = self._mapped[file] = segments.open_segment(path)
+        return found
 
     def _path(self, name: str) -> Path:
         return self._segments / f"{name}{segments.SUFFIX}"

@@ -280,6 +280,14 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
 _FEW = 16  # ranges that are looked at one by one
 
 
+def file_state(path: Path) -> tuple[str, int, int, int] | None:
+    """Return a value that identifies the file at a path, or None if it cannot be read."""
+    with suppress(OSError):
+        stat = path.stat()
+        return str(path), stat.st_ino, stat.st_mtime_ns, stat.st_size
+    return None
+
+
 def open_segment(path: Path, mend: Callable[[], bool] | None = None) -> MappedSegment:
     """Return the arrays of a segment, mapped into memory, read-only.
 
