@@ -23,7 +23,6 @@ import argparse
 import http.client
 import itertools
 import json
-import os
 import random
 import re
 import shutil
