@@ -221,7 +221,8 @@ class Bert:
 def _load_ctranslate2() -> ModuleType:
     """Return CTranslate2, without what is asynchronous in it: to load asyncio takes 20 ms."""
     found = find_spec("ctranslate2")
-    inner = PathFinder.find_spec("ctranslate2._ext", found and found.submodule_search_locations)
+    places = None if found is None else found.submodule_search_locations
+    inner = PathFinder.find_spec("ctranslate2._ext", places)
     if "ctranslate2" in sys.modules or os.name == "nt" or inner is None or inner.loader is None:
         return import_module("ctranslate2")  # which on Windows finds its libraries
     if inner.name not in sys.modules:
