@@ -5,13 +5,13 @@
 
 Starts `clew serve` on an index of made passages, or on a copy of one's own, and asks it from 1, 8
 and 32 connections, each of which sends its next question when the last one is answered; then from
-8 while jobs add documents. Says how many answers came in a second and how long they took, and
-checks that nothing failed and that each document which was sent is there once. Before, it measures
-the start of a server on the example corpus, and its memory after a question by every method. With
---minutes mixed requests go on for so long, two a second: searches by all methods, answers, whole
-and as they come, uploads, deletions, broken and refused requests; each minute it says what memory,
-files and threads each process holds. With several --options
-a server is measured with each of them, one after the other.
+8 while jobs add documents, and from one while a document is added each second. Says how many
+answers came in a second and how long they took, and checks that nothing failed and that each
+document which was sent is there once. Before, it measures the start of a server on the example
+corpus, and its memory after a question by every method. With --minutes mixed requests go on for so
+long, two a second: searches by all methods, answers, whole and as they come, uploads, deletions,
+broken and refused requests; each minute it says what memory, files and threads each process holds.
+With several --options a server is measured with each of them, one after the other.
 
 Clients and server share the machine, and whatever else runs on it: compare within a run only. The
 CPU time of both is told for each answer.

@@ -55,14 +55,14 @@ class _Edited(Link):
     """A link after edits; kept in memory once read as a whole or, if small, some times in part."""
 
     def entries(self, row: int) -> "_Row":
-        entries = self._choose_kept(1)
+        entries = self._keep_whole(1)
         if entries is None:
             return self._read_row(row)
         own = slice(entries.indptr[row], entries.indptr[row + 1])
         return entries.indices[own], entries.data[own]
 
     def entries_of(self, rows: NDArray[np.integer]) -> Entries:
-        entries = self._choose_kept(len(rows))
+        entries = self._keep_whole(len(rows))
         return self._read_rows(np.asarray(rows)) if entries is None else take_rows(entries, rows)
 
     @cached_property
@@ -74,8 +74,8 @@ class _Edited(Link):
     def whole(self) -> Matrix:
         return self.all_entries.to_matrix()
 
-    def _choose_kept(self, n_rows: int) -> Entries | None:
-        """Return the whole link if it is in memory, or is now worth it, to read some rows."""
+    def _keep_whole(self, n_rows: int) -> Entries | None:
+        """Return the whole link where it is in memory, or is now worth it to read so many rows."""
         if "all_entries" in self.__dict__:
             return self.all_entries
         is_worth_it = n_rows * _MANY > self.shape[0] or next(self._reads) >= _ALONE
