@@ -194,7 +194,9 @@ class GroupedCommand(click.Command):
             return None
         names = [each.name for each in self.params if isinstance(each, click.Argument)]
         given = [each for each in map(values.get, names) if isinstance(each, str | tuple)]
-        words = [word for each in given for word in ((each,) if isinstance(each, str) else each)]
+        words: list[str] = []
+        for each in given:
+            words += [each] if isinstance(each, str) else each
         for word in (rest[-1], *words[:1]) if rest else words[-1:]:
             is_meant = rest and (word.endswith(".clew") or Path(word).is_dir())
             if is_meant or _is_index_name(word):

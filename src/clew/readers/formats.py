@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 FindKnown = Callable[[str], Document | None]  # what an index has of an id, if OCR read it
 Reader = Callable[[File], Iterator[Document | Skipped]]
 
-_PAGES = frozenset((".html", ".htm", ".xhtml"))
+_PAGES = (".html", ".htm", ".xhtml")
 # Of each suffix the module of `clew.readers` and its function, loaded when such a file comes. What
 # has no colon is the name of a reader that `clew.extras.files` registers.
 READERS = {
