@@ -281,8 +281,6 @@ class Adding(OpenIndex):
 
         def tell(done: int, total: int) -> None:
             progress.chunks = done, total
-            if options.on_chunks is not None:
-                options.on_chunks(done, total)
 
         models, llm = self.models, cast("RecordedLLM", self.models.llm)
         rules = loading.load_extractor(wanted.triples, self.models.tagger)

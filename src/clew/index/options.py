@@ -262,9 +262,6 @@ class AddOptions(TripleOptions, ExtractionOptions, ReadOptions):
     on_progress: Callable[[int], None] | None = option(
         None, "Called with the documents done and known, after each batch.", kind=arguments.FUNCTION
     )
-    on_chunks: Callable[[int, int], None] | None = option(
-        None, "Called with the chunks extracted from, and to extract from.", kind=arguments.FUNCTION
-    )
     stop: Stop | None = option(
         None,
         "Another thread may ask it to stop: what is whole then is committed, nothing is extracted "
