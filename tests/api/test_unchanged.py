@@ -20,7 +20,7 @@ from clew.readers import formats, unchanged
 from clew.stopping import Stop
 from clew.testing import HashTokenEmbedder, models
 from tests.index.build import scratch
-from tests.index.store.deadly import deadly, fork
+from tests.index.store.deadly import deadly, start_child
 from tests.trials import trials
 
 MODELS = models(HashTokenEmbedder(8))
@@ -293,7 +293,7 @@ def test_a_run_that_dies_wherever_the_index_is_written_is_made_good(notes, opene
     for at in itertools.count(1):
         shutil.rmtree("my.clew")
         shutil.copytree("before.clew", "my.clew")
-        status = run_in_child(lambda at=at: add_and_die(at))
+        _, status = os.waitpid(start_child(lambda at=at: add_and_die(at)), 0)
         add(prune=True)
         assert listed() == [f"notes/{name}" for name in names]
         assert text_of("notes/fram.txt") == "The Fram is at Oslo."
@@ -310,18 +310,6 @@ def add_and_die(at):
     calls = Catalogue.set_meta, EmbeddedStore.commit, EmbeddedStore.set_note
     Catalogue.set_meta, EmbeddedStore.commit, EmbeddedStore.set_note = deadly(at, *calls)
     add(prune=True)
-
-
-def run_in_child(work):
-    """Return how a process ended that did some work."""
-    child = fork()
-    if child == 0:
-        try:
-            work()
-        except BaseException:  # noqa: BLE001 -- a child must not come back into pytest
-            os._exit(1)
-        os._exit(0)
-    return os.waitpid(child, 0)[1]
 
 
 def test_a_page_with_pictures_is_always_read(notes, opened):

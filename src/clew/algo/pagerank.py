@@ -292,9 +292,9 @@ class WholeGraph:
 
     @cached_property
     def _by_place(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[Any]]:
-        """The column, row and weight of each edge: all rows' first ones, then their second ones.
+        """The columns, rows and weights of all edges: the first edge of each row, then the second.
 
-        Of each row they are added in the same order, but none has to wait for the one before it.
+        A row's edges are added in the same order, but no sum waits for the one before it.
         """
         edges, owners = self.edges, self.edges.owners
         places = np.arange(len(owners)) - edges.indptr[owners]

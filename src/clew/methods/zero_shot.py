@@ -25,7 +25,7 @@ class ZeroShot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainOfThought(ZeroShot):
-    """The LLM reasons step by step."""
+    """The LLM answers without retrieval, and reasons step by step before."""
 
     name: ClassVar[str] = "chain_of_thought"
 

@@ -24,7 +24,7 @@ Entries = dict[str, list[Any]]  # of each its mark and the ids of its documents,
 
 @dataclass
 class UnchangedFiles:
-    """The files and remote entries of an index, and those that this run leaves unread."""
+    """Tells which files and remote entries are unchanged since the last run, to leave unread."""
 
     rules: object = ()  # the options by which files are read
     load: Callable[[], Mapping[str, Any]] = dict  # the state that `to_note` returned last

@@ -15,25 +15,33 @@ def fork():
         return os.fork()
 
 
-def killed_at_file(work, marked, left):
-    """Do some work in a process that dies at the file after so many below a folder; its status."""
+def start_child(work):
+    """Start some work in a child of this process, and return its id."""
     child = fork()
-    if not child:
-
-        def hook(event, given):
-            nonlocal left
-            if event in _OF_FILES and str(marked) in str(given):
-                left -= 1
-                if left < 0:
-                    os.kill(os.getpid(), signal.SIGKILL)
-
-        sys.addaudithook(hook)
+    if child == 0:
         try:
             work()
-        except BaseException:  # noqa: BLE001 -- nothing may go on in the copy of this process
+        except BaseException:  # noqa: BLE001 -- a child must not come back into pytest
             os._exit(1)
         os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return child
+
+
+def killed_at_file(work, marked, left):
+    """Do some work in a process that dies at the file after so many below a folder; its status."""
+
+    def hook(event, given):
+        nonlocal left
+        if event in _OF_FILES and str(marked) in str(given):
+            left -= 1
+            if left < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    def hooked():
+        sys.addaudithook(hook)
+        work()
+
+    return os.waitstatus_to_exitcode(os.waitpid(start_child(hooked), 0)[1])
 
 
 def deadly(at, *calls):

@@ -13,7 +13,7 @@ from clew.index.store.embedded import EmbeddedStore
 from clew.index.store.segments import open_segment
 from tests.index.build import contents, files, scratch
 from tests.index.store.corpus import build, documents
-from tests.index.store.deadly import deadly, fork
+from tests.index.store.deadly import deadly, start_child
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
@@ -44,18 +44,6 @@ def left_by(folder):
 
 
 FILES = ("segments", "cached")
-
-
-def run(work):
-    """Start `work` in a child of this process, and return its id."""
-    child = fork()
-    if child == 0:
-        try:
-            work()
-        except BaseException:  # noqa: BLE001 -- a child must not come back into pytest
-            os._exit(1)
-        os._exit(0)
-    return child
 
 
 def start(base, target):
@@ -89,7 +77,7 @@ def kill_at(states, name, instant, number):
     base, state, expected = states[name]
     target = states["folder"] / f"{name}-{number}"
     start(base, target)
-    child = run(lambda: build(target, state))
+    child = start_child(lambda: build(target, state))
     time.sleep(instant)
     os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
@@ -106,7 +94,7 @@ def duration_of(states, name):
         target = states["folder"] / f"timed-{name}-{i}"
         start(base, target)
         began = time.perf_counter()
-        _, status = os.waitpid(run(lambda target=target: build(target, state)), 0)
+        _, status = os.waitpid(start_child(lambda target=target: build(target, state)), 0)
         times.append(time.perf_counter() - began)
         assert status == 0
         shutil.rmtree(target)
@@ -144,7 +132,7 @@ def counted_calls(states, name, before=None):
         os.fsync, os.unlink = deadly(before, os.fsync, os.unlink)
         build(target, state)
 
-    _, status = os.waitpid(run(work), 0)
+    _, status = os.waitpid(start_child(work), 0)
     check_and_resume(target, state, expected)
     shutil.rmtree(target)
     return status == 0

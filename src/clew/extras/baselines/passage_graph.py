@@ -70,7 +70,7 @@ _COUNTS = Derived("how often chunks mention entities", _count_mentions)
 def trace_triple(
     snapshot: Snapshot, seeds: Mapping[int, Step], phrases: NDArray[np.float64], chunk: int
 ) -> Iterator[Step]:
-    """Yield a chunk's triple of the highest scores, behind what seeded an end of it, and the chunk.
+    """Yield the steps to a chunk: a seed entity, the chunk's highest-scored triple, the chunk.
 
     `seeds` are by entity, `phrases` the (n_entities,) scores.
     """

@@ -58,7 +58,7 @@ def read_published(
 
 
 def add_published(report: Report, published: Mapping[str, Sequence[Row]]) -> Report:
-    """Return the report with the rows of other systems added, by label."""
+    """Return the report with the rows of other systems, given by label."""
     settings = (*report.settings, *map(Setting, published))
     joined = (*report.rows, *(row for rows in published.values() for row in rows))
     return replace(report, settings=settings, rows=joined)

@@ -43,7 +43,7 @@ _NO_TYPES = {"", "entity", "node", "__entity__", "__kgbuilder__", "unique import
 
 
 class _Node(NamedTuple):
-    """A node, without its labels among its properties."""
+    """The labels, the other properties and the line of a node."""
 
     labels: Sequence[str]
     properties: Mapping[str, object]

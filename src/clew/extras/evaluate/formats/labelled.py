@@ -24,7 +24,7 @@ FORMAT = "labels"
 
 
 def read(root: Path) -> Parsed | None:
-    """Return a folder's texts to classify as questions, answered by labels; None for another.
+    """Read a folder of labelled texts as questions answered by labels; None for another folder.
 
     Raises InputError for a line without a label or a text.
     """
