@@ -12,8 +12,7 @@ from clew.index import graph
 from clew.index.store.embedded import EmbeddedStore
 from tests.index.build import create, scratch
 from tests.index.graphs import take, write
-from tests.index.store.deadly import deadly
-from tests.index.store.test_kill import left_by, run
+from tests.index.store.deadly import deadly, start_child
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
@@ -55,7 +54,7 @@ def killed(states, state, kill, work=build):
     shutil.rmtree(folder / "index", ignore_errors=True)
     if state:
         shutil.copytree(folder / "before", folder / "index")
-    child = run(lambda: work(folder, state))
+    child = start_child(lambda: work(folder, state))
     kill(child)
     _, status = os.waitpid(child, 0)
     build(folder, state)
