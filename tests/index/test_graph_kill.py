@@ -13,6 +13,7 @@ from clew.index.store.embedded import EmbeddedStore
 from tests.index.build import create, scratch
 from tests.index.graphs import take, write
 from tests.index.store.deadly import deadly, start_child
+from tests.index.store.test_kill import left_by
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
