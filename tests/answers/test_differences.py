@@ -46,6 +46,20 @@ def test_values_are_of_one_kind(one, other, values):
     assert find_difference("?", ("", one), ("", other)) == values
 
 
+def test_headings_say_of_what_a_value_is():
+    """Two defaults are of two options, whatever stands between them."""
+    question = "What is the default chunk size?"
+    one = ("Manual 1", "The default is 512.", "-c, --chunk= SIZE")
+    assert find_difference(question, one, ("Manual 2", "The default is 1000.", "speed")) is None
+    other = ("Manual 2", "The default is 64.", "chunk size")
+    assert find_difference("What is the default chunk?", one, other) == ("512", "64")
+
+
+@pytest.mark.parametrize("said", ["Default: Reuse the settings.", "See: Reuse of the settings."])
+def test_a_capital_behind_a_colon_is_no_name(said):
+    assert find_difference("Which settings?", ("", said), ("", "See Path Settings.")) is None
+
+
 DATED = {
     "new": ({"date": "2024-01-01"}, "A season ticket costs 135 euros."),
     "old": ({"date": "2023-01-01"}, "A season ticket costs 120 euros."),

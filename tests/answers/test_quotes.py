@@ -168,6 +168,24 @@ def test_what_refers_back_is_quoted_with_what_it_refers_to():
     assert quoted("When did the Hesper sink?", text, "Nobody knew.", most=1) == [text]
 
 
+@pytest.mark.parametrize(
+    "below",
+    ["- Turn the wheel left.\n- Pull the anchor up.", "    $ anchor --up", "Pull the anchor up."],
+    ids=["list", "code", "prose"],
+)
+def test_what_a_lead_in_leads_to_is_quoted_with_it(below):
+    """It may be too long to be only the context of what follows; a whole list is too much."""
+    lead = (
+        "Where the Hesper of 1811 lies on foul ground and has to leave the roads of Moss at night:"
+    )
+    question = "What to do where the Hesper has to leave the roads of Moss at night on foul ground?"
+    said, *_ = quoted(question, f"{lead}\n\n{below}\n\nShe was old.")
+    assert said == f"{lead}\n\n{below}"
+    items = "\n".join(f"- Wait for the boat number {i} of the harbour." for i in range(30))
+    said, *_ = quoted(question, f"{lead}\n\n{items}")
+    assert lead in said and "number 3 " in said and "number 20" not in said
+
+
 def test_a_definition_is_quoted_with_its_term():
     """The line above says what is defined, so a term is no answer by itself."""
     text = (

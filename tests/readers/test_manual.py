@@ -1,5 +1,7 @@
 """Manual pages of Unix, in the macros of man(7) and mdoc(7)."""
 
+import pytest
+
 MAN = r"""
 .TH ROPE 1 "2026" "Tools"
 .\\" a comment
@@ -109,6 +111,28 @@ knot \-t
 """
     assert document("knot.1", text).text.split("\n\n") == [
         "OPTIONS", "    -t\n        Tie a knot.", "    In a loop.", "knot -t",
+    ]  # fmt: skip
+
+
+TABLES = {
+    "pandoc": (
+        "tab(@);\nlw(9n) l.\nT{\nKnot:\nT}@T{\nUse:\nT}\n_\nT{\n\\f[C]bowline\\f[R]\nT}@T{\n"
+        ".B a loop\nthat holds\nT}\n"
+    ),
+    "docutils": (
+        "center;\n|l|l|.\n_\nT{\nKnot:\nT}\tT{\nUse:\nT}\n_\nT{\nbowline\nT}\tT{\n.sp\na loop\n"
+        "that holds\nT}\n_\n"
+    ),
+    "by hand": "l l.\nKnot:\tUse:\nbowline\ta loop that holds\n",
+}
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+def test_a_table_has_a_line_for_each_row(document, table):
+    """Blocks of text in cells, rules and requests of tbl are not printed."""
+    page = f".TH ROPE 1\n.SH KNOTS\nThese:\n.TS\n{table}.TE\n.PP\nNo others.\n"
+    assert document("rope.1", page).text.split("\n\n") == [
+        "KNOTS", "These:", "Knot: | Use:", "bowline | a loop that holds", "No others.",
     ]  # fmt: skip
 
 

@@ -45,10 +45,12 @@ def test_a_gzip_file_is_what_it_holds(write, suffix):
         "changelog.Debian.amd64.gz",
         "rfc-notes",
         "THANKS",
+        "ChangeLog-6.0-7.0.gz",
+        "knots.info.gz",
     ],
 )
 def test_a_text_without_a_suffix_is_read(write, name):
-    """In a folder as well as where it is named, whatever it is called."""
+    """Nor one of an unknown suffix, in a folder as well as where it is named."""
     path = write(f"docs/{name}", gzip.compress(TEXT.encode()) if name[-3:] == ".gz" else TEXT)
     for asked in ("docs", path):
         [document] = read([asked])
@@ -58,6 +60,7 @@ def test_a_text_without_a_suffix_is_read(write, name):
 SKIPPED = [
     ("tool", b"\x7fELF\0\0\0" * 99, "looks like a binary file", "without suffix"),
     ("tool.gz", gzip.compress(b"\x7fELF\0\0\0" * 99), "looks like a binary file", "without suffix"),
+    ("a.xyz.gz", gzip.compress(b"\0\1\2" * 99), "looks like a binary file", ".xyz"),
     ("stamp", b"", "is empty", "without suffix"),
     ("all.tar.gz", gzip.compress(b"x"), "no reader for .tar.gz files", ".tar.gz"),
     ("paper.ps.gz", gzip.compress(b"%!PS"), "no reader for .ps.gz files", ".ps.gz"),

@@ -59,7 +59,7 @@ def test_a_named_file_is_called_by_its_name(write, tmp_path):
     ("name", "reason", "unread"),
     [
         ("a.pem", "no reader for .pem files", ".pem"),
-        ("a.xyz.gz", "no reader for .xyz.gz files", ".xyz.gz"),
+        ("a.tar.gz", "no reader for .tar.gz files", ".tar.gz"),
     ],
 )
 def test_a_file_for_programs_is_skipped(write, name, reason, unread):

@@ -27,7 +27,8 @@ def test_what_programs_leave_is_left_out(write):
     """Hidden files, packages, caches and environments; unless they are named."""
     names = (
         ".obsidian/a.md node_modules/x/a.md in/__pycache__/a.md a.egg-info/a.txt ~$a.md "
-        "desktop.ini cache/CACHEDIR.TAG cache/a.md venv/pyvenv.cfg venv/a.md b.md"
+        "html/_sources/a.rst.txt desktop.ini cache/CACHEDIR.TAG cache/a.md "
+        "venv/pyvenv.cfg venv/a.md b.md"
     )
     for name in names.split():
         write(f"docs/{name}", "text")

@@ -72,3 +72,39 @@ def test_any_text_comes_back(tmp_path_factory, text):
     (item,) = read([path])
     assert isinstance(item, Document)
     assert item.text == text
+
+
+KNOTS = {
+    "wiki": ("ropes.txt", "====== Knots ======\n\nOf ropes.\n\n==== Loops ====\nThe bowline.\n"),
+    "underlined": ("ropes.txt", "Knots\n=====\n\nOf ropes.\n\nLoops\n-----\nThe bowline.\n"),
+    "info": ("ropes.info", "Node\n\nKnots\n*****\n\nOf ropes.\n\nLoops\n=====\n\nThe bowline.\n"),
+    "crlf": ("README", "Knots\r\n=====\r\n\r\nOf ropes.\r\n\r\nLoops\r\n-----\r\nThe bowline.\r\n"),
+}
+
+
+@pytest.mark.parametrize(("name", "text"), KNOTS.values(), ids=KNOTS)
+def test_headings_of_plain_text_are_sections(document, name, text):
+    """Those that a wiki marks, or that are underlined, from the widest on."""
+    headings = document(name, text).headings
+    assert [(each.level, each.title) for each in headings] == [(1, "Knots"), (2, "Loops")]
+
+
+def test_the_links_of_an_info_file_are_left_out(document):
+    """Lines keep their numbers, and a list that is no menu stays."""
+    text = (
+        "\x1f\nFile: a.info,  Node: Top,  Up: (dir)\n\n* Menu:\n\n* Knots::  Of.\n* a loop\n"
+    )
+    assert document("a.info", text).text == "\n\n\n\n\n\n* a loop\n"
+
+
+RULES = {
+    "much longer": "It is done.\n\nRegards\n----------------\nAn address\n",
+    "of a paragraph": "It ends\nin a line.\n----------\nAnother part.\n",
+    "columns": "Name    Knot\n----    ----\nAnna    bowline\n",
+}
+
+
+@pytest.mark.parametrize("text", RULES.values(), ids=RULES)
+def test_rules_of_plain_text_are_no_headings(document, text):
+    """A line below a paragraph, or far longer than what is above it, only parts a text."""
+    assert not document("mail.txt", text).headings

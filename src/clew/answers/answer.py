@@ -142,11 +142,14 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
                 best, short = add_graph_answer(
                     question, best, sentences, passages, evidence, snapshot
                 )
-            best, note = add_difference(question, best, sentences, passages, evidence)
-            is_sure = not _is_refused(evidence, _SURE)
+            is_sure = not _is_refused(evidence, _SURE) and (
+                short is not None or features is None or features.likely >= _SURE
+            )
+            note = ""
+            if is_sure:
+                best, note = add_difference(question, best, sentences, passages, evidence)
             if note or not is_sure:
                 short = None
-            is_sure &= short is not None or features is None or features.likely >= _SURE
             evidence = _add_note(evidence, note) if note else evidence
             best, context = quote_steps(question, best, context, snapshot)
             answer = _build_quoted(question, best, context, evidence)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _VALUES = compile_re(
     r"(?P<number>[-−]?\d[\d.,:]*(?<![.,:])"
     r"|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty)\b)"
-    r"|(?P<name>(?<![.!?] )(?<!^)\b[A-Z][\w'’-]*(?: (?:of |de |van |von )?[A-Z][\w'’-]*)*"
+    r"|(?P<name>(?<![.!?:] )(?<!^)\b[A-Z][\w'’-]*(?: (?:of |de |van |von )?[A-Z][\w'’-]*)*"
     r"|^[A-Z][\w'’-]*(?: [A-Z][\w'’-]*)+)"
 )
 _YEAR_ALONE = compile_re(r"\b(?:in|of)$", re.IGNORECASE)  # before a year that is no number
@@ -79,11 +79,11 @@ def _read_sentence(text: str) -> _Statement:
 
 
 def find_difference(
-    question: str, one: tuple[str, str], other: tuple[str, str]
+    question: str, one: tuple[str, ...], other: tuple[str, ...]
 ) -> tuple[str, str] | None:
     """Return the differing values of two sentences about the same fact, or None if they agree.
 
-    Each sentence stands behind the title of its document.
+    Each sentence stands behind the title of its document, and before the headings above it.
     """
     if _are_parallel(one[0], other[0]) or not _share_words(question, one, other):
         return None
@@ -147,11 +147,10 @@ def _are_parallel(one: str, other: str) -> bool:
     return len(unlike) == 1 and all(word[:1].isupper() for word in unlike[0])
 
 
-def _share_words(question: str, one: tuple[str, str], other: tuple[str, str]) -> bool:
-    """Check whether both sentences contain the same words of the question."""
+def _share_words(question: str, one: Sequence[str], other: Sequence[str]) -> bool:
+    """Check whether two sentences contain the same words of the question, headings included."""
     wanted = find_bases(question)
-    first, second = (wanted & (find_bases(t) | find_bases(s)) for t, s in (one, other))
-    return first == second
+    return wanted & find_bases("\n".join(one)) == wanted & find_bases("\n".join(other))
 
 
 # -- of an answer ---------------------------------------------------------------------------------
@@ -206,13 +205,15 @@ def _find_differing(
     """
     end = first.end - first.passage.start
     ends = (s.parts[-1] for s in sentences if s.end == end and passages[s.place] is first.passage)
-    sentence = first.passage.title, next(ends, first.text)
-    terms = term_set(sentence[1])
+    said = next(ends, first.text)
+    sentence = first.passage.title, said, f"{first.passage.section}\n{first.above}"
+    terms = term_set(said)
     for each in sentences:
         passage = passages[each.place]
         if len(terms & term_set(each.said)) < _LEAST_SHARED * len(terms) - 1:
             continue
-        values = find_difference(question, sentence, (passage.title, each.said))
+        behind = passage.title, each.said, f"{passage.section}\n{each.head}\n{each.above}"
+        values = find_difference(question, sentence, behind)
         if values is not None:
             a, b = passage.start + each.start, passage.start + each.end
             other = Quote(passage, a, b, first.probability, above=each.above)

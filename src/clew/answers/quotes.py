@@ -19,6 +19,7 @@ from clew.answers.sentence_features import QuoteFeatures, SentenceFeatures
 from clew.answers.sentence_weights import FITTED
 from clew.answers.sentences import find_sentences, read_sentences
 from clew.base.runtime.lazy import compile_re
+from clew.text.normalize import collapse
 from clew.text.numbered import find_item_number, has_item_number
 from clew.text.questions import is_foreign_question
 
@@ -41,6 +42,7 @@ _OF_SIDES = 4  # quotes of what two things name, such as the directors of two fi
 _SAME_PASSAGE = 0.6  # a further sentence of a passage is so much less likely to add something
 _ITEM = 0.9  # how likely the clause or step that a question names answers, at least; others at most
 _SAME_WORDS = 0.8  # of a sentence: with so many of them a quote says it already
+_LED = 400  # characters that are quoted behind a lead-in, in whole statements
 _NOTICE = compile_re(
     r"\W*(?:copyright\W+(?:\(c\)|[12]\d{3})|copyright ©|©|\(c\) ?[12]\d{3}|all rights reserved)",
     re.IGNORECASE,
@@ -120,12 +122,39 @@ def choose_quotes(
         link = features.linking_name(rows[1], rows[0])
         resolves = bool(features.question_keys) and bool(features.columns["named"][rows[1]] >= 1)
         quotes[1] = replace(quotes[1], link=link, resolves=resolves)
+    quotes = _complete_lead_ins(quotes, sentences, passages)
     quotes = prefix_dates(question, move_answer_first(question, quotes))
     joint = features.of_quotes(rows)
     stands_out = bool(features.sides) or float(likely[rows].max()) >= _STANDS_OUT
     total = 1.0 if stands_out else float(likely[rows].sum())
     joint = replace(joint, is_of_another_time=bool(is_apart[rows].all()), likely=total)
     return quotes, replace(joint, whole=1.0) if set(rows) & set(items) else joint
+
+
+def _complete_lead_ins(
+    quotes: Sequence[Quote], sentences: Sequence[Sentence], passages: Sequence[Passage]
+) -> list[Quote]:
+    """Return the quotes with what follows a lead-in, such as a list, behind it.
+
+    A quote that such a wider one contains is left out.
+    """
+    wide: list[Quote] = []
+    for quote in quotes:
+        end = quote.end
+        if quote.text.endswith(":"):
+            said = collapse(quote.text[max(quote.own - quote.start, 0) :])
+            for each in sentences:
+                is_led = passages[each.place] is quote.passage and each.above.endswith(said)
+                if is_led and end < quote.passage.start + each.end <= quote.end + _LED:
+                    end = quote.passage.start + each.end
+        wide.append(replace(quote, end=end))
+    return [each for each in wide if not any(_contains(other, each) for other in wide)]
+
+
+def _contains(quote: Quote, other: Quote) -> bool:
+    """Check whether a quote has all of another one and more."""
+    is_around = quote.start <= other.start and other.end <= quote.end
+    return quote is not other and quote.passage is other.passage and is_around
 
 
 def put_quotable_first(

@@ -77,7 +77,8 @@ _SMALL = 1 << 18  # bytes: less is read in this process, which takes less time t
 _BARE = "without suffix"
 # Texts that are made for programs: of any other unknown suffix a text is read as such.
 _FOR_PROGRAMS = frozenset(
-    ".asc .cer .crt .csr .dtd .eps .key .lock .map .p7s .pem .po .pot .ps .sig .svg .xsl".split()
+    ".asc .cer .crt .csr .dtd .eps .gz .key .lock .map .p7s .pem .po .pot .ps .sig .svg .tar"
+    " .xsl".split()
 )
 _MOST_NOTES, _LONGEST_NOTE = 20, 300  # of a document, and characters of one
 
@@ -324,12 +325,12 @@ def _find_unread(file: File) -> Skipped | None:
 
 def _is_text(file: File, suffix: str) -> bool:
     """Check whether a file of an unknown suffix is a text that people may have written."""
-    if suffix in _FOR_PROGRAMS or packed.is_packed(file.path):
+    if suffix in _FOR_PROGRAMS:
         return False
     try:
         decode.refuse_binary(file)
     except (UnreadableSource, OSError):
-        return False
+        return packed.is_packed(file.path)  # what it contains is judged when it is unpacked
     return True
 
 
@@ -351,12 +352,12 @@ def _read_file(file: File, apart: Apart) -> Iterator[Document | Skipped]:
 def _read_plain(file: File, apart: Apart) -> Iterator[Document | Skipped]:
     """Yield the documents of an unpacked file. Raises its reader's errors."""
     suffix = file.path.suffix.lower()
-    if not (suffix or file.named or is_plain_name(file.path)):
+    if not (file.named or is_plain_name(file.path) or (suffix and _is_known(file.path))):
         try:
             _size(file, suffix)
             decode.refuse_binary(file)
         except UnreadableSource as error:  # in a folder, what is no text is not for any reader
-            yield Skipped(source=file.source, reason=error.reason, unread=_BARE)
+            yield Skipped(source=file.source, reason=error.reason, unread=suffix or _BARE)
             return
     size = _size(file, suffix)
     is_apart = suffix in _PACKED or (suffix in _PARSED and size > _SMALL)

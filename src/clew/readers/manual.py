@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from clew.base.types import Document
 from clew.readers import plain
 from clew.readers.decode import text_of
+from clew.readers.grid import format_rows
 from clew.readers.titled import MarkedParagraph, make_document
 from clew.readers.walk import File
 from clew.text.normalize import collapse
@@ -31,6 +32,12 @@ _OTHER_DEVICE = re.compile(  # what only typesetters print; one level of nesting
     r"^[.'][ \t]*(?:(?:if|ie)[ \t]+t\b|el\b)(?:[^\n]*?\\\{.*?\\\}|[^\n]*$)",
     re.MULTILINE | re.DOTALL,
 )
+_TABLE = re.compile(  # of tbl: options, a layout that ends in a full stop, and rows
+    r"^\.TS\b(?P<layout>.*?)\.[ \t]*\n(?P<rows>.*?)^\.TE\b[^\n]*", re.MULTILINE | re.DOTALL
+)
+_TAB = re.compile(r"\btab[ \t]*\((.)\)", re.IGNORECASE)
+_CELL = re.compile(r"T\{[ \t]*\n(.*?)^T\}", re.MULTILINE | re.DOTALL)
+_CELL_REQUEST = re.compile(r"^[.'](?:[BIR]{1,2}[ \t]+|[^\n]*)", re.MULTILINE)
 _REQUEST = re.compile(r"[.'][ \t]*([A-Za-z]\w*)(?:[ \t]+(.*))?$")
 _COMMENT = re.compile(r'[ \t]*\\".*')
 _ESCAPE = re.compile(
@@ -105,7 +112,9 @@ def _read_paragraphs(text: str) -> Iterator[str | MarkedParagraph]:
     macros = dict(_find_macros(text))
     text = _OTHER_DEVICE.sub("", _DEFINED.sub("", text))
     text = text[begins.start() :] if (begins := _SECTION.search(text)) else text
-    page = _Page()
+    tables = [_read_table(table["layout"], table["rows"]) for table in _TABLE.finditer(text)]
+    text = _TABLE.sub(".TS", text)
+    page, n_tables = _Page(), 0
     for line in text.split("\n"):
         if line.startswith((".\\", "'\\")) or line.strip() in {".", "'"}:
             continue  # a comment, the end of a condition, or nothing
@@ -115,11 +124,23 @@ def _read_paragraphs(text: str) -> Iterator[str | MarkedParagraph]:
                 _take_line(page, _unescape(line))
             else:
                 yield from page.end()
+        elif request[1] == "TS" and n_tables < len(tables):
+            yield from page.end()
+            n_tables += 1
+            yield from (MarkedParagraph(row, table=n_tables) for row in tables[n_tables - 1])
         else:
             given = _COMMENT.sub("", request[2] or "")
             for name in macros.get(request[1], [request[1]]):
                 yield from _follow(page, name, given)
     yield from page.end()
+
+
+def _read_table(layout: str, rows: str) -> list[str]:
+    """Return the rows of a table of tbl, without rules and without requests in cells."""
+    tab = found[1] if (found := _TAB.search(layout)) else "\t"
+    rows = _CELL.sub(lambda cell: collapse(_CELL_REQUEST.sub("", cell[1])), rows)
+    lines = [line for line in rows.split("\n") if line.strip("_= \t") and line[0] not in ".'"]
+    return list(format_rows([[_unescape(cell) for cell in line.split(tab)] for line in lines]))
 
 
 def _find_macros(text: str) -> Iterator[tuple[str, Sequence[str]]]:

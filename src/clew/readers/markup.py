@@ -1,4 +1,4 @@
-"""The headings of reStructuredText, Org, AsciiDoc and LaTeX.
+"""The headings of reStructuredText, Org, AsciiDoc, LaTeX, wikis and underlined plain text.
 
 A heading begins where its line does, or the line above it that is part of the markup. Those in code
 and comments are none.
@@ -14,9 +14,16 @@ from clew.text.normalize import collapse
 
 _RST = re.compile(
     r"^(?:(?P<over>([=\-~^\"'`#*+:.])\2{2,})[ \t]*\r?\n[ \t]*)?(?P<title>\S.*)\r?\n"
-    r"(?P<under>([=\-~^\"'`#*+:.])\5{2,})[ \t]*$",
+    r"(?P<under>([=\-~^\"'`#*+:.])\5{2,})[ \t\r]*$",
     re.MULTILINE,
 )
+_WIKI = re.compile(r"^(={2,6})[ \t]+(\S.*?)(?<![ \t])[ \t]++\1[ \t\r]*$", re.MULTILINE)
+_UNDERLINED = re.compile(
+    r"(?:\A|^[ \t]*\r?\n)(?P<title>\S[^\n]*?)(?<![ \t])[ \t]*+\r?\n"
+    r"(?P<under>([=~*-])\3{2,})[ \t\r]*$",
+    re.MULTILINE,
+)
+_UNEVEN = 2  # characters that a line under a title may be longer or shorter
 _ORG = re.compile(r"^(\*+)[ \t]+(.+)$", re.MULTILINE)
 _ORG_TAGS = re.compile(r":[\w@:]+:")
 _ORG_CODE = re.compile(
@@ -61,6 +68,22 @@ def _find_rst_headings(text: str) -> Iterator[Heading]:
         if style not in styles:
             styles.append(style)
         yield Heading(match.start(), styles.index(style) + 1, collapse(title))
+
+
+def _find_plain_headings(text: str) -> Iterator[Heading]:
+    """Yield the headings of a wiki's text, or else the underlined lines that follow a blank one.
+
+    DokuWiki and Zim mark the widest heading with the most equals signs.
+    """
+    is_wiki = False
+    for match in _WIKI.finditer(text):
+        is_wiki = True
+        yield Heading(match.start(), -len(match[1]), collapse(match[2]))
+    styles: list[str] = []
+    for match in () if is_wiki else _UNDERLINED.finditer(text):
+        if abs(len(match["title"]) - len(match["under"])) <= _UNEVEN:
+            styles += [match[3]] * (match[3] not in styles)
+            yield Heading(match.start("title"), styles.index(match[3]), collapse(match["title"]))
 
 
 def _find_counted_headings(
@@ -122,6 +145,7 @@ def _blocks(marks: Sequence[re.Match[str]]) -> Iterator[tuple[int, int]]:
 _find_asciidoc = partial(_find_counted_headings, _ASCIIDOC, _ASCIIDOC_CODE, _ASCIIDOC_END)
 _FORMATS: dict[str, Callable[[str], Iterator[Heading]]] = {
     ".rst": _find_rst_headings,
+    **dict.fromkeys((".txt", ".info", ""), _find_plain_headings),
     ".org": partial(_find_counted_headings, _ORG, _ORG_CODE, _ORG_TAGS),
     **dict.fromkeys((".adoc", ".asciidoc"), _find_asciidoc),
     ".tex": _latex,

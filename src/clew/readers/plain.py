@@ -37,6 +37,8 @@ _STATED = re.compile(
     rb"\A(?:[^\n]*\n)?[^\n]{0,200}?coding[:=][ \t]*([-\w.]+)|\A@charset \"([-\w.]+)\""
     rb"|\\usepackage\[([-\w]+)\]\{inputenc\}"
 )
+# What leads from node to node of a GNU Info file; newlines stay, so that lines keep their numbers.
+_INFO_LINKS = re.compile(r"^(?:\x1f|File: .*Node: |\* (?:Menu:|[^\n]*::)).*", re.MULTILINE)
 _PREAMBLE = re.compile(r"^[^%\n]*?\\begin\{document\}[ \t]*", re.MULTILINE)
 _TIMES = re.compile(r"(?:\d+:)?\d+:\d+[.,]\d+[ \t]+-->")
 _SECONDS = re.compile(r"[.,]")
@@ -49,6 +51,7 @@ def read(file: File) -> Iterator[Document]:
     """Yield a text file as one document."""
     text = text_of(file, _STATED)
     suffix = file.path.suffix.lower()
+    text = _INFO_LINKS.sub("", text) if suffix == ".info" else text
     if suffix in _MAY_BE_MINIFIED and is_minified(text):
         raise UnreadableSource(file.source, "is minified code; index what it was made of")
     titles = headings(text, suffix)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 BY_DEFAULT = (
     ".*", "node_modules", "bower_components", "__pycache__", "*.egg-info", "__MACOSX", "Thumbs.db",
     "desktop.ini", "~$*", "*.min.js", "*.min.css", "package-lock.json", "npm-shrinkwrap.json",
-    "pnpm-lock.yaml", "clew.toml",
+    "pnpm-lock.yaml", "clew.toml", "_sources", "_static", "searchindex.js",
 )  # fmt: skip
 _BY_DEFAULT = compile_re("|".join(map(translate, BY_DEFAULT)))
 MARKS = frozenset({"CACHEDIR.TAG", "pyvenv.cfg"})
