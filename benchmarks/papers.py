@@ -18,7 +18,7 @@ import click
 
 import clew
 from benchmarks.marks import Table
-from clew.base.types import CostEstimate
+from clew.base.reports import CostEstimate
 from clew.cli.progress import show_count
 from clew.evaluate import Dataset
 from clew.extras.evaluate.formats.labelled import FORMAT as LABELS

@@ -15,7 +15,8 @@ import click
 from pydantic import Field, TypeAdapter
 
 from clew.api import adding
-from clew.base.types import Answer, Changes, Evidence, Exported, Plan, Theme, VocabularyEntry
+from clew.base.reports import Changes, Exported, Plan, Theme
+from clew.base.types import Answer, Evidence, VocabularyEntry
 from clew.cli import main
 from clew.cli.config import PRICES, SCHEMA, list_names
 from clew.extras.wire.about import MethodView

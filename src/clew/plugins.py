@@ -11,12 +11,11 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from clew.errors import InputError
 
@@ -24,8 +23,7 @@ _METADATA = (".dist-info", ".egg-info")
 _OURS = "clew."
 
 
-@dataclass(frozen=True, slots=True)
-class Registered:
+class Registered(NamedTuple):
     """An entry point of a package."""
 
     name: str

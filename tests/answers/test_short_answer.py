@@ -281,7 +281,7 @@ def test_the_only_date_or_number_is_given(question, text, found):
 
 
 def test_an_unlikely_quote_gives_no_date():
-    unlikely = replace(quote(1, FRAM, "Fram"), probability=0.4)
+    unlikely = quote(1, FRAM, "Fram")._replace(probability=0.4)
     assert find_value("When was the Fram launched?", [unlikely]) is None
 
 

@@ -33,7 +33,7 @@ class Wordy(ReadsChat):
 
     def ask(self, prompt, turns=(), **how):
         turn = super().ask(prompt, turns, **how)
-        return replace(turn, text=turn.text + " " * 100_000)
+        return turn._replace(text=turn.text + " " * 100_000)
 
 
 class Disk:

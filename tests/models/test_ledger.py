@@ -157,7 +157,7 @@ def test_a_damaged_ledger_is_told(ledger):
     """Nothing that it holds is taken for what was not written."""
     requests = [replace(REQUEST, model=f"m{i}") for i in range(200)]
     for request in requests:
-        ledger.record(request, replace(TURN, text="x" * 1000))
+        ledger.record(request, TURN._replace(text="x" * 1000))
     with ledger.path.open("r+b") as file:
         file.seek(ledger.path.stat().st_size // 2)
         file.write(b"damaged")
@@ -201,7 +201,7 @@ def test_servers_with_one_model_share_no_replies(ledger):
     assert ledger.recall(Request(here, PROMPT)) == TURN
     assert ledger.recall(Request(there, PROMPT)) is None
     assert ledger.pieces([(there, "q-1", "text")]) == {}
-    ledger.record(Request(there, PROMPT), replace(TURN, text="there"))
+    ledger.record(Request(there, PROMPT), TURN._replace(text="there"))
     assert ledger.recall(Request(here, PROMPT)) == TURN
     assert ledger.recall(Request(there, PROMPT)).text == "there"
     assert ledger.pieces([(here, "q-1", "text")]) == {(here, "q-1", "text"): ["here"]}

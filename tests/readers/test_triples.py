@@ -2,7 +2,6 @@
 
 import json
 import tracemalloc
-from dataclasses import astuple
 from pathlib import Path
 
 import pytest
@@ -316,7 +315,7 @@ def test_dates_of_a_triple(recorded, fields, expected):
     triple = {"subject": "Anna Berg", "relation": "led", "object": "Nordlys", **fields}
     ((item,), reports) = recorded({"id": "a", "triples": [triple]})
     [read] = item.extraction.triples
-    times = (" ".join(map(str, astuple(time))) for time in read.validity)
+    times = (" ".join(map(str, time)) for time in read.validity)
     assert ", ".join(times) == (expected or "")
     assert len(reports) == (expected is None)
 

@@ -1,7 +1,6 @@
 """The k-nearest-neighbour graph of chunks, as a snapshot gives it, and two rankings together."""
 
 import time
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -137,7 +136,7 @@ def test_a_token_weighs_as_the_word_that_it_is_part_of(size):
     with indexed(*documents(n=6), models=models(HashTokenEmbedder())) as (snapshot, _):
         asked = in_pieces(text, size)
         coverage = steps.Coverage(snapshot, asked)
-        words = steps.Coverage(snapshot, replace(asked, tokens=None))
+        words = steps.Coverage(snapshot, asked._replace(tokens=None))
         weights = dict(zip(map(tuple, words.spans.tolist()), words.weights, strict=True))
         for (start, end), weight in zip(coverage.spans.tolist(), coverage.weights, strict=True):
             met = [each for (a, b), each in weights.items() if a < end and start < b]

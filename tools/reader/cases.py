@@ -18,7 +18,7 @@ import pickle
 import re
 import sys
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,7 +76,7 @@ def read_case(
     _, of_quotes = choose_quotes(question, sentences, passages, models, snapshot)
     evidence = support.judge_quotes(evidence, of_quotes)
     reading = read_sentences(question, sentences, passages, models, snapshot)
-    reading = replace(reading, types=dict(reading.types))
+    reading = reading._replace(types=dict(reading.types))
     features = SentenceFeatures(question, sentences, reading)
     holds = np.zeros(len(sentences), dtype=bool)
     if kind not in {"last", "near"}:

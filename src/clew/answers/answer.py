@@ -35,7 +35,6 @@ from clew.base.types import (
 )
 from clew.index.snapshot import Snapshot
 from clew.models import LLM, Models, Prompt, Reply
-from clew.models.prompts import fill_prompt
 from clew.steps import reply_to
 from clew.text.answer_line import find_answer_line
 from clew.text.patterns import parse_range
@@ -130,7 +129,7 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
         best, features = chosen_quotes(question, sentences, passages, models, snapshot, most=quotes)
         evidence = judge_quotes(evidence, features)
         if _is_refused(evidence, min_support):
-            known = [replace(each, link="") for each in best if each.resolves]
+            known = [each._replace(link="") for each in best if each.resolves]
             answer = (
                 _build_partial(question, known, context, evidence)
                 if known and min_support <= _SURE
@@ -465,6 +464,8 @@ def _build_prompt(
     It says what the `support` is where that is given. Evidence of a method that retrieves nothing
     on purpose names another prompt.
     """
+    from clew.models.prompts import fill_prompt
+
     if name not in {*_READINGS, _PROSE}:
         return fill_prompt(name, question=question, max_tokens=max_tokens)
     text = format_context(context, context.text.strip() or "(no passage was found)")

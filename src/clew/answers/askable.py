@@ -13,12 +13,12 @@ from clew.base.types import Answer, Evidence, Exchange, Scalar
 from clew.index.snapshot import Snapshot
 from clew.methods import Method
 from clew.models import Models
-from clew.models.budget import Budget
 from clew.text.pieces import OnPiece
 
 if TYPE_CHECKING:
     from clew.answers.answer import OnCitation
     from clew.filters import Filter
+    from clew.models.budget import Budget
 
 _TEXT = arguments.instance("a text", str, Question)
 _checked = arguments.check_values(

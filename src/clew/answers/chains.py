@@ -6,8 +6,7 @@ where he was born. The question has the Fram, and not the name by which the two 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Chains:
+class Chains(NamedTuple):
     """The p linked pairs among n statements, each pair of two passages."""
 
     bridges: NDArray[np.intp]  # (p,) the statement that has the name

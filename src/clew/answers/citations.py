@@ -11,9 +11,8 @@ support a sentence and others do, those are cited.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from clew.answers.claims import LEAST
 from clew.base.runtime.lazy import compile_re
@@ -43,8 +42,7 @@ _TELLING = 4  # words of a sentence that tell its language, at least
 _SAYS_NOTHING = frozenset("yes no true false unknown none neither both".split())
 
 
-@dataclass(frozen=True, slots=True)
-class CitedRange:
+class CitedRange(NamedTuple):
     """Sentences of a passage that support a claim, and the position of the claim in the answer."""
 
     passage: Passage
@@ -53,8 +51,7 @@ class CitedRange:
     at: tuple[int, ...]  # in the answer without citations, behind what is said
 
 
-@dataclass(frozen=True, slots=True)
-class FoundCitations:
+class FoundCitations(NamedTuple):
     """The passages that support an answer, and notes on wrong citations."""
 
     ranges: tuple[CitedRange, ...]

@@ -9,10 +9,10 @@ are true: `benchmarks/claims.py`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -46,8 +46,7 @@ _GAIN = 0.03  # by so much, at least, a further statement has to match the words
 _READ = 48  # statements that are compared with a sentence
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(NamedTuple):
     """A statement of a passage."""
 
     passage: Passage

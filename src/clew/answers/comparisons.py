@@ -8,8 +8,7 @@ when that was. Everything else that compares is quoted: how often an outcome is 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from clew.base.runtime.lazy import compile_re
 from clew.text.dates import Date, find_dates
@@ -89,8 +88,7 @@ _DASH = compile_re(r"[–—-]")  # between birth and death, not before a weddin
 _JOINT = compile_re(r"(?:,|,? and|,? &) [^\W\d_a-zà-þ]")  # "directed by A and B"
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(NamedTuple):
     """One of the two compared things, with the first quote from its own document."""
 
     quote: int  # its place, from 0
@@ -98,8 +96,7 @@ class Side:
     asked: Span  # in the question
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(NamedTuple):
     """The criterion of a comparison."""
 
     kind: str  # "born", "died", "begun" or "age"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,9 +15,10 @@ from clew.base.runtime import arguments
 from clew.base.types import Context, Evidence, Hit, Passage, Table
 from clew.errors import InputError
 from clew.index.snapshot import Snapshot
-from clew.models.prompts.quoted import Excerpt, QuotedBlock
 from clew.text import blocks, tokens
-from clew.text.imitations import imitates
+
+if TYPE_CHECKING:
+    from clew.models.prompts.quoted import QuotedBlock
 
 
 @arguments.check_values(
@@ -99,6 +100,9 @@ def format_context(context: Context, plain: str) -> QuotedBlock:
     The text may be the beginning of the context's own; the pieces then have no more characters.
     Passages that imitate a prompt come last, with the numbers that they have.
     """
+    from clew.models.prompts.quoted import Excerpt, QuotedBlock
+    from clew.text.imitations import imitates
+
     pieces: list[Excerpt] = []
     for table in context.tables:
         marks = [blocks.format_table_head(table.name, table.columns), *[""] * (len(table.rows) - 1)]

@@ -10,9 +10,8 @@ import os
 import re
 import time
 from collections import defaultdict
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
@@ -67,8 +66,7 @@ _ISO = 10  # characters of a day
 _LEAD = 12  # characters before the date that a statement begins with: "v3.0 - ", "- "
 
 
-@dataclass(frozen=True, slots=True)
-class _Dated:
+class _Dated(NamedTuple):
     """The dates of a statement: in its text, in a heading above, or of its document."""
 
     own: tuple[Date, ...]
@@ -164,7 +162,7 @@ def prefix_dates(question: str, quotes: Sequence[Quote]) -> list[Quote]:
 def _begin_at_date(quote: Quote) -> Quote:
     begin, date = find_head_above(quote)
     start = quote.passage.start + begin
-    return replace(quote, start=start) if date and quote.start - start <= _NEAR else quote
+    return quote._replace(start=start) if date and quote.start - start <= _NEAR else quote
 
 
 def find_head_above(quote: Quote) -> tuple[int, Date | None]:

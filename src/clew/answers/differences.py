@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from clew.answers.dated import asks_for_time, find_head_above
 from clew.answers.quotes import Quote
@@ -50,8 +49,7 @@ _LEAST_SHARED = 0.5  # of the words of the shorter sentence
 _Values = tuple[tuple[str, str], ...]  # kinds and texts
 
 
-@dataclass(frozen=True, slots=True)
-class _Statement:
+class _Statement(NamedTuple):
     """The values in a sentence, and the words around them."""
 
     values: _Values

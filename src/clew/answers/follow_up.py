@@ -11,9 +11,9 @@ is a captain or his ship. Thanks and greetings are no turns. Any other question 
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import islice
+from typing import NamedTuple
 
 from clew.base.runtime.lazy import compile_re
 from clew.base.types import Exchange
@@ -106,8 +106,7 @@ _POINTS = compile_re(
 _DEFINITE = compile_re(r"\bthe [a-z]+", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class _Name:
+class _Name(NamedTuple):
     """A name in a text, with its character range."""
 
     text: str
@@ -115,8 +114,7 @@ class _Name:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class _EarlierTurn:
+class _EarlierTurn(NamedTuple):
     """An earlier turn: its question as resolved and as asked, and its answer."""
 
     read: str

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from clew.base.runtime.lazy import compile_re
 from clew.text.numbered import find_item_number
-from clew.text.step_lists import find_steps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +41,8 @@ def quote_steps(
     if row < 0:
         return list(quotes), context
     [document] = snapshot.documents([row])
+    from clew.text.step_lists import find_steps
+
     span = find_steps(document.text, first.end - 1, document.headings, question, _LONGEST)
     if span is None or span[0] < passage.start - _LONGEST:
         return list(quotes), context
@@ -49,9 +50,9 @@ def quote_steps(
     widened = replace(passage, start=start, end=end, text=document.text[start:end])
     passages = tuple(widened if each is passage else each for each in context.passages)
     others = [
-        replace(each, passage=widened) if each.passage is passage else each
+        each._replace(passage=widened) if each.passage is passage else each
         for each in quotes[1:]
         if each.passage.document_id != passage.document_id or not span[0] <= each.start < span[1]
     ]
-    steps = replace(first, passage=widened, start=span[0], end=span[1])
+    steps = first._replace(passage=widened, start=span[0], end=span[1])
     return [steps, *others], replace(context, passages=passages)

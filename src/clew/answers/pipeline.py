@@ -14,13 +14,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from clew import steps
 from clew.answers import support
-from clew.answers.answer import OnCitation, build_remark_answer, locate_citations, write_answer
-from clew.answers.context import build_counted_context
 from clew.answers.method import (
     CONTEXT_TOKENS,
     MAX_ANSWER_TOKENS,
@@ -29,7 +27,6 @@ from clew.answers.method import (
     widen,
 )
 from clew.answers.question import MOST_CHARACTERS, MOST_TOKENS
-from clew.answers.quotes import put_quotable_first
 from clew.errors import InputError
 from clew.filters import to_filter
 from clew.models.bound import bind_models
@@ -39,6 +36,7 @@ from clew.text.counting import may_count
 from clew.text.questions import is_remark
 
 if TYPE_CHECKING:
+    from clew.answers.answer import OnCitation
     from clew.answers.askable import Askable
     from clew.answers.question import Question
     from clew.base.types import Answer, Evidence
@@ -51,8 +49,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listeners:
+class Listeners(NamedTuple):
     """Callbacks for partial results of an answer, called in the thread that asks."""
 
     on_evidence: Callable[[Evidence], None] | None = None
@@ -63,8 +60,7 @@ class Listeners:
 NO_LISTENERS = Listeners()
 
 
-@dataclass(frozen=True, slots=True)
-class Retrieved:
+class Retrieved(NamedTuple):
     """The evidence for a question, with the snapshot and models used."""
 
     evidence: Evidence
@@ -179,6 +175,8 @@ def answer_question(
     A text that asks nothing, such as thanks, is not searched for.
     """
     if is_remark(question.text):
+        from clew.answers.answer import build_remark_answer
+
         _ = source.generation  # without an index it fails as for any question
         remark = build_remark_answer(question.text)
         if listeners.on_evidence is not None:
@@ -219,6 +217,10 @@ def answer_from(
     part. With `n_quotable` the first hits alone are quoted, and an LLM's context begins with those
     that would be: the answer most probably rests on these.
     """
+    from clew.answers.answer import locate_citations, write_answer  # which a search does without
+    from clew.answers.context import build_counted_context
+    from clew.answers.quotes import put_quotable_first
+
     run = start_question_run(question.budget, whole=whole)
     meter = run.meter
     models = bind_models(models, run)

@@ -6,8 +6,8 @@ How likely a sentence holds it is estimated by `clew.answers.sentence_weights`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -60,8 +60,7 @@ _OF_RIGHTS = compile_re(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Quote:
+class Quote(NamedTuple):
     """A range of a passage: a sentence, with the nearby sentence it refers back to."""
 
     passage: Passage
@@ -121,14 +120,14 @@ def choose_quotes(
     if not features.sides and len(rows) > 1 and rows[1] == estimated.bridges[rows[0]]:
         link = features.linking_name(rows[1], rows[0])
         resolves = bool(features.question_keys) and bool(features.columns["named"][rows[1]] >= 1)
-        quotes[1] = replace(quotes[1], link=link, resolves=resolves)
+        quotes[1] = quotes[1]._replace(link=link, resolves=resolves)
     quotes = _complete_lead_ins(quotes, sentences, passages)
     quotes = prefix_dates(question, move_answer_first(question, quotes))
     joint = features.of_quotes(rows)
     stands_out = bool(features.sides) or float(likely[rows].max()) >= _STANDS_OUT
     total = 1.0 if stands_out else float(likely[rows].sum())
-    joint = replace(joint, is_of_another_time=bool(is_apart[rows].all()), likely=total)
-    return quotes, replace(joint, whole=1.0) if set(rows) & set(items) else joint
+    joint = joint._replace(is_of_another_time=bool(is_apart[rows].all()), likely=total)
+    return quotes, joint._replace(whole=1.0) if set(rows) & set(items) else joint
 
 
 def _complete_lead_ins(
@@ -147,7 +146,7 @@ def _complete_lead_ins(
                 is_led = passages[each.place] is quote.passage and each.above.endswith(said)
                 if is_led and end < quote.passage.start + each.end <= quote.end + _LED:
                     end = quote.passage.start + each.end
-        wide.append(replace(quote, end=end))
+        wide.append(quote._replace(end=end))
     return [each for each in wide if not any(_contains(other, each) for other in wide)]
 
 

@@ -6,10 +6,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -66,8 +65,7 @@ _ENDING = 3  # characters, at most, by which a form of a word is longer
 _LETTER = compile_re(r"(?=.*\d).*[A-Za-z]")  # in a code that has a digit, too
 
 
-@dataclass(frozen=True, slots=True)
-class QuoteFeatures:
+class QuoteFeatures(NamedTuple):
     """Features of how well quotes together answer a question, each from 0 to 1."""
 
     missing: float  # the share of the question's codes that none of them has

@@ -7,7 +7,7 @@ and how often the answer is quoted: docs/guides/answers.md.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,16 +15,14 @@ from numpy.typing import NDArray
 from clew.answers.sentence_features import SentenceFeatures
 
 
-@dataclass(frozen=True, slots=True)
-class Likelihood:
+class Likelihood(NamedTuple):
     """The probability of each of n sentences to contain the answer, and its bridge sentence."""
 
     shares: NDArray[np.float64]  # (n,), their sum is 1
     bridges: NDArray[np.intp]  # (n,) the row before it in a chain, -1 for a sentence alone
 
 
-@dataclass(frozen=True, slots=True)
-class SentenceModel:
+class SentenceModel(NamedTuple):
     """Softmax models of sentences and of pairs, and a logistic model that weighs the two."""
 
     one: Mapping[str, float]  # the weights of features where one sentence answers

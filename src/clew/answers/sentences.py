@@ -1,7 +1,7 @@
 """Split passages into sentences, and compare these with a question by the models."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,7 @@ _MOST_SENTENCES = 3  # of a quote
 _LEVELS = 4  # of what stands above a sentence
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(NamedTuple):
     """A statement that may be quoted, with the nearby sentence its first word refers to."""
 
     place: int  # of its passage, from 0
@@ -68,8 +67,7 @@ def find_sentences(passages: Sequence[Passage], snapshot: Snapshot | None) -> li
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Statement:
+class _Statement(NamedTuple):
     """A statement of a passage: its range, and the headings above it."""
 
     start: int
@@ -161,8 +159,7 @@ def _find_in_passage(
     return sentences
 
 
-@dataclass(frozen=True, slots=True)
-class ReadSentences:
+class ReadSentences(NamedTuple):
     """The models' readings of n sentences and a question of m tokens."""
 
     own: NDArray[np.float64]  # (n, m) 0 to 1, how well each sentence meets each token

@@ -9,9 +9,9 @@ docs/guides/support.md. `benchmarks/support.py` fits them again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -50,8 +50,7 @@ _FOREIGN = 0.25  # the cosine of a statement in another language than English th
 _UNRELATED = 0.77  # the cosine of an unrelated chunk, by the multilingual embedder
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogisticModel:
+class LogisticModel(NamedTuple):
     """A logistic model: the weight of each feature, and the intercept."""
 
     features: tuple[str, ...]
@@ -157,7 +156,7 @@ class Features:
         self._is_across = embedder.startswith(_ACROSS)
         self._query = whole
         if not (self.is_late or is_foreign):
-            self._query = replace(whole, tokens=None)
+            self._query = whole._replace(tokens=None)
             coverage = steps.Coverage(snapshot, self._query, beside=_BESIDE)
         self._coverage = coverage
         self._names = list(_find_names(models, query))

@@ -11,46 +11,43 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from clew import methods as retrieval
-from clew import plugins, readers
+from clew import plugins
 from clew.api.opened import MADE_FOR, OpenIndex, checked, one_at_a_time
 from clew.base.display.shown import Shown
 from clew.base.options import with_options
 from clew.base.types import Document, Skipped, Usage
 from clew.errors import InputError, UnreadableSource
 from clew.filters import to_filter
-from clew.index import origins
 from clew.index import recipe as recipes
-from clew.index.options import AddOptions, PlanOptions, ReadOptions
+from clew.index.options import AddOptions, PlanOptions
 from clew.limits import LIMITS, ReadingLimits
 from clew.models import is_priced, loading
 from clew.models.bound import bind_models
-from clew.models.budget import Budget
 from clew.models.run import Meter, ModelRun
-from clew.progress import Progress
-from clew.readers.inputs import StandardInput
-from clew.readers.part import ShardPart
-from clew.readers.sources import Source, describe_source, find_document, items_of, no_file, paths_of
-from clew.text.patterns import match_ids
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from clew.base.types import Plan
+    from clew.base.reports import Plan
     from clew.filters import Filter
     from clew.index.adding import AddReport, OnProgress
     from clew.index.building import Workers
     from clew.index.choose import Wanted
     from clew.index.extract import ExtractionReport, OnChunks
     from clew.index.graph import GraphImport
+    from clew.index.options import ReadOptions
     from clew.index.store.segmented import Store
     from clew.models import LLM, OpenAIChat
+    from clew.models.budget import Budget
     from clew.models.recorded_llm import RecordedLLM
+    from clew.progress import Progress
+    from clew.readers.sources import Source
 
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Added(Shown):
     """The result of `Index.add`, with its cost."""
 
@@ -112,7 +109,9 @@ class Adding(OpenIndex):
             IndexLocked: Another process writes.
             EndpointError: An LLM that is needed does not answer.
         """
-        from clew.index import adding, choose, extract
+        from clew.index import adding, choose, extract, origins
+        from clew.progress import Progress
+        from clew.readers import inputs, part, sources
 
         for each in options.methods or ():
             retrieval.load(each)
@@ -123,8 +122,8 @@ class Adding(OpenIndex):
         progress.stage = "indexing"
         selection = options.select_files(options.changed)
         former = self._find_store()
-        part = None if options.part is None else ShardPart.parse_part(options.part)
-        own = origins.choose_part(former, part, self.shown)
+        wished = None if options.part is None else part.ShardPart.parse_part(options.part)
+        own = origins.choose_part(former, wished, self.shown)
         roots = origins.name_roots(former, self.folder, source, options.name)
         unchanged = origins.get_unchanged(former, options)
         read_files = partial(
@@ -132,18 +131,19 @@ class Adding(OpenIndex):
             options,
             roots=roots,
             selection=selection,
-            stdin=StandardInput(name=options.name or StandardInput().name, suffix=options.suffix),
+            stdin=inputs.StandardInput(name=options.name or "stdin", suffix=options.suffix),
             progress=progress,
             times=True,
             part=own,
             unchanged=unchanged,
         )
-        items, read, paths = items_of(source, read_files), dict[str, str](), paths_of(source)
-        strict = part is None and not paths  # the caller chose this very shard for them
+        items, read = sources.items_of(source, read_files), dict[str, str]()
+        paths = sources.paths_of(source)
+        strict = wished is None and not paths  # the caller chose this very shard for them
         items = iter(items if own is None else own.take_documents(items, read, strict=strict))
         first = list(islice(items, 1))
         if not self._exists() and options.changed is None and own is None:
-            first = find_document(chain(first, items), source, selection.counts)
+            first = sources.find_document(chain(first, items), source, selection.counts)
         items = chain(first, items)
         wanted = choose.merge_requested(self._read_note(choose.NOTE), options.extraction)
         if self._given is not None and self._needs_workers(workers):
@@ -176,7 +176,9 @@ class Adding(OpenIndex):
                 )
             is_whole = options.changed is None and own is None and not report.stopped
             if paths and is_whole and report.is_empty:
-                raise no_file(describe_source(source), report.left_out)  # before an LLM is paid
+                raise sources.no_file(
+                    sources.describe_source(source), report.left_out
+                )  # before an LLM is paid
             try:
                 extracted = extract.ExtractionReport()
                 with meter.stage("extract"):
@@ -201,6 +203,9 @@ class Adding(OpenIndex):
         **more: Any,  # noqa: ANN401 -- of `readers.read`
     ) -> Iterator[Document | Skipped]:
         """Read files by the options; files indexed with OCR before are read with OCR again."""
+        from clew import readers
+        from clew.index import origins
+
         return readers.read(
             paths,
             columns=options.columns,
@@ -216,6 +221,8 @@ class Adding(OpenIndex):
         self, items: Iterator[Document | Skipped], store: Store, options: AddOptions, run: ModelRun
     ) -> Iterator[Document | Skipped]:
         """Yield documents with the descriptions of figures that were or are asked for."""
+        from clew.index import origins
+
         if options.describe_figures:
             store.set_note(origins.DESCRIBED, {"model": self.models.llm and self.models.llm.name})
         model, llm = store.note(origins.DESCRIBED).get("model"), None
@@ -298,6 +305,8 @@ class Adding(OpenIndex):
 
         if not options.batch:
             return run_with(llm, options.again)
+        from clew.models.budget import Budget
+
         batches = cast("OpenAIChat", llm.chat).open_batches(
             llm=llm,
             store=store,
@@ -364,7 +373,7 @@ class Adding(OpenIndex):
         there is no such path or no such format, UnreadableSource where nothing in it can be used,
         otherwise as `add`.
         """
-        from clew.index import graph
+        from clew.index import graph, origins
 
         graphs = plugins.load("graphs", "files", "'import'")
         run = ModelRun()
@@ -426,21 +435,24 @@ class Adding(OpenIndex):
         """
         from clew.index import plan
         from clew.index.choose import NOTE, ReplyMemory, merge_requested
+        from clew.readers import inputs, sources
 
         read_files = partial(
             self._read_files,
             options,
             selection=options.select_files(),
-            stdin=StandardInput(suffix=options.suffix),
+            stdin=inputs.StandardInput(suffix=options.suffix),
         )
-        items = items_of(source, read_files)
+        items = sources.items_of(source, read_files)
         documents = [item for item in items if isinstance(item, Document)]
         store = self._find_store()
         chunking = plan.choose_chunking(store, self._settings)
         wanted = merge_requested({**self._read_note(NOTE), "triples": "llm"}, options.extraction)
         corpus = plan.build_corpus(documents, chunking, wanted.form)
         if not len(corpus.texts):
-            raise InputError(f"there are no documents to plan for in {describe_source(source)}")
+            raise InputError(
+                f"there are no documents to plan for in {sources.describe_source(source)}"
+            )
         if store is not None:
             corpus = plan.rank_corpus(corpus, self.snapshot())
         llm = self._load_llm(options.budget)
@@ -471,6 +483,8 @@ class Adding(OpenIndex):
         return [each for each in ids if each in fulfil]
 
     def _match_ids(self, patterns: Iterable[str]) -> list[str]:
+        from clew.text.patterns import match_ids
+
         hashes = self._open_store().hashes()
         all_ids = sorted(hashes)
         ids: dict[str, None] = {}

@@ -25,15 +25,15 @@ from clew.index.recipe import Settings
 from clew.index.snapshot import Snapshot
 from clew.index.store import opening
 from clew.models import loading
-from clew.models.budget import Budget
 from clew.text.questions import asks_to_compare, find_summed_up, is_about_whole
 
 if TYPE_CHECKING:
     from clew.answers.answer import OnCitation
-    from clew.base.types import Changes, Exported, Theme
+    from clew.base.reports import Changes, Exported, Theme
     from clew.filters import Filter
     from clew.methods import Method
     from clew.models import LLM, Models
+    from clew.models.budget import Budget
     from clew.models.prices import Price
     from clew.text.pieces import OnPiece
 

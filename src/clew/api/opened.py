@@ -30,10 +30,8 @@ from clew.index.generation import GENERATION_ARRAYS, open_snapshot
 from clew.index.recipe import Settings
 from clew.index.snapshot import Snapshot
 from clew.index.store import opening, paid
-from clew.limits import ReadingLimits
 from clew.models import Models, is_checked, loading
 from clew.models.bound import bind_models
-from clew.models.budget import Budget
 from clew.models.run import ModelRun
 from clew.text.quantities import format_count
 
@@ -43,6 +41,7 @@ if TYPE_CHECKING:
     from clew.filters import Filter
     from clew.index.store.segmented import Store
     from clew.models import LLM, Embedder
+    from clew.models.budget import Budget
     from clew.models.ledger import Ledger
     from clew.models.prices import Price
     from clew.models.recorded_llm import RecordedLLM
@@ -96,7 +95,7 @@ checked = arguments.check_values(
             ),
         ),
         "text": arguments.instance("a text", str, Question),
-        "limits": arguments.instance("a ReadingLimits", ReadingLimits),
+        "limits": arguments.instance_of("clew.limits:ReadingLimits", "a ReadingLimits"),
         "evidence": arguments.instance("the Evidence that a search gave", Evidence),
         "models": arguments.instance("a clew.Models", Models),
         "specs": arguments.instance("a clew.Specs", loading.Specs),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.base.types import IndexState
+from clew.base.reports import IndexState
 from clew.errors import InputError
 from clew.filters import match, to_filter
 from clew.index.adding import get_rows_hash
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from clew.api.index import Index
-    from clew.base.types import Changes
+    from clew.base.reports import Changes
     from clew.filters import Filter
     from clew.index.snapshot import Snapshot
     from clew.index.store.segmented import View

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import reduce
-from hashlib import sha256
 from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -221,6 +220,8 @@ class Upkeep(OpenIndex):
 
     def digest(self) -> str:
         """Return the SHA-256, in hex, of the ids and contents of all documents."""
+        from hashlib import sha256
+
         from clew.index.adding import get_rows_hash
 
         hashes = sorted(self._open_store().hashes().items())

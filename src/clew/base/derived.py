@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,8 +60,7 @@ class CachedArrays(Derived[Arrays]):
     worth: Callable[..., bool] = lambda _snapshot: True
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierArrays:
+class EarlierArrays(NamedTuple):
     """The cached arrays of an earlier generation."""
 
     arrays: Arrays

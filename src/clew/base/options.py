@@ -11,9 +11,9 @@ import dataclasses
 import inspect
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import wraps
-from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
+from types import MappingProxyType
+from typing import Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeVar
 
 from clew.base.runtime import arguments
 from clew.base.runtime.arguments import Kind
@@ -26,8 +26,7 @@ V = TypeVar("V")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Option:
+class Option(NamedTuple):
     """The declaration of an option, shared by all interfaces."""
 
     doc: str  # a sentence
@@ -46,7 +45,7 @@ class Option:
     heading: str = "Output"
     off: str = ""  # what it does to turn off a flag that is on by default
     # Where there is only text, `join` makes the value of it, or of `parts` that stand in its place:
-    parts: Mapping[str, Option] = field(default_factory=dict)
+    parts: Mapping[str, Option] = MappingProxyType({})
     join: Callable[..., object] | None = None
     own_kind: Kind | None = None  # what a caller in Python may give, where it is not as below
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from clew.base.display.shown import Shown, paragraph, table
 from clew.text.apparatus import apparatus_kind, kind_in_heading
@@ -26,7 +26,7 @@ PARTLY = "partly"  # the field of metadata that says what of a document was seen
 _LABEL, _MOST_FIGURES = 20, 3  # characters of a caption that hold its number; figures of a quote
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Heading(Shown):
     """A heading of a document; its section ends at the next heading of its level or above."""
 
@@ -35,7 +35,7 @@ class Heading(Shown):
     title: str
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Apparatus(Shown):
     """A range of a document that is navigation or boilerplate, such as a table of contents."""
 
@@ -44,7 +44,7 @@ class Apparatus(Shown):
     kind: str  # one of `clew.text.apparatus.KINDS`
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Figure(Shown):
     """A picture in a document, and the range of the text that is about it."""
 
@@ -55,7 +55,7 @@ class Figure(Shown):
     page: int | None = None  # from 1; None: the document has no pages
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Document(Shown):
     """A source text. Every character range anywhere in Clew counts characters of `text`."""
 
@@ -104,6 +104,8 @@ class Document(Shown):
 
     def figures_at(self, start: int, end: int, chunk: tuple[int, int]) -> tuple[Figure, ...]:
         """Return up to three figures of a quote: what it overlaps or names, else its chunk's."""
+        if not self.figures:
+            return ()
         numbers = find_figure_numbers(self.text[start:end])
         away = {each: max(each.start - end, start - each.end, 0) for each in self.figures}
         sure = [
@@ -142,7 +144,7 @@ def title_heads(
     return heads
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Skipped(Shown):
     """An input that yielded no document, and the reason."""
 
@@ -165,8 +167,7 @@ LABELS = (
 DATE, TERM = LABELS.index("DATE"), LABELS.index("TERM")
 
 
-@dataclass(frozen=True, slots=True)
-class Mention:
+class Mention(NamedTuple):
     """An occurrence of an entity: text[start:end], with one of `LABELS`."""
 
     start: int
@@ -174,8 +175,7 @@ class Mention:
     label: str
 
 
-@dataclass(frozen=True, slots=True)
-class Validity:
+class Validity(NamedTuple):
     """When a text says that a triple holds: numbers of `text.dates.read_day`, 0 for unsaid."""
 
     valid_from: int = 0
@@ -188,8 +188,7 @@ class Validity:
         return " ".join(f"{word} {format_day(day)}" for word, day in days.items() if day)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Triple:
+class Triple(NamedTuple):
     """A statement about two entities, as it was extracted from one text."""
 
     subject: str
@@ -210,8 +209,7 @@ ENTITY_TYPES = (
 KNOWN_TYPES = (*ENTITY_TYPES, "number", "code")  # of an entity; a vocabulary may have others
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Described:
+class Described(NamedTuple):
     """An entity with the description found in one text."""
 
     name: str
@@ -219,8 +217,7 @@ class Described:
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Extraction:
+class Extraction(NamedTuple):
     """What was extracted from one text. An end of a triple need not be among the entities."""
 
     entities: tuple[Described, ...] = ()
@@ -252,7 +249,7 @@ LLM_MADE, FALLBACK = SOURCES.index("llm"), SOURCES.index("fallback")
 IMPORTED = SOURCES.index("imported")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Usage(Shown):
     """The cost of a run. Seconds are wall time per stage."""
 
@@ -289,7 +286,7 @@ class Usage(Shown):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Hit(Shown):
     """A chunk, or part of one, found by a method; higher scores are better."""
 
@@ -323,7 +320,7 @@ class Hit(Shown):
         return format_head(self.title, self.section, self.page, self.last_page)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Step(Shown):
     """A step of a path: its row, and why the method took it."""
 
@@ -350,7 +347,7 @@ class Step(Shown):
         return f"{place}, {inside}" if inside else place
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Path(Shown):
     """A path from the query to a chunk."""
 
@@ -358,7 +355,7 @@ class Path(Shown):
     score: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Table(Shown):
     """A table found by a method: entities or relations, one per row."""
 
@@ -367,7 +364,7 @@ class Table(Shown):
     rows: tuple[tuple[str, ...], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class ConceptAnchors(Shown):
     """Anchors: graph rows that stand for one concept of a query."""
 
@@ -377,7 +374,7 @@ class ConceptAnchors(Shown):
     anchors: tuple[Step, ...]  # entities and triples, nearest first; the reason names the words
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Candidate(Shown):
     """A candidate subgraph that connects anchors of some groups."""
 
@@ -393,7 +390,7 @@ class Candidate(Shown):
     triples: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Expansion(Shown):
     """A triple that was added to a chosen candidate, and why."""
 
@@ -404,7 +401,7 @@ class Expansion(Shown):
     score: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Fact(Shown):
     """A triple as evidence."""
 
@@ -418,7 +415,7 @@ class Fact(Shown):
     depth: int = 0  # of the expansion or growth that brought it; 0: the candidate or tree had it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Edge(Shown):
     """An edge between two nodes of a subgraph."""
 
@@ -429,7 +426,7 @@ class Edge(Shown):
     facts: tuple[str, ...] = ()  # ids of the triples between the two
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Growth(Shown):
     """A node that was added to a subgraph, and why."""
 
@@ -441,7 +438,7 @@ class Growth(Shown):
     limit: float | None  # what the ratio was compared with; None: any would have done
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Subgraph(Shown):
     """A tree that connects terminals, and the nodes added around it.
 
@@ -456,7 +453,7 @@ class Subgraph(Shown):
     components: tuple[tuple[str, ...], ...]  # the nodes of each, the one of most influence first
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class GraphAnswer(Shown):
     """An entity of the graph that may be the answer, and a path to it."""
 
@@ -469,7 +466,7 @@ class GraphAnswer(Shown):
     is_asked: bool = False  # they have all relations of the question, and no other
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class EvidenceGraph(Shown):
     """The subgraph that a method found, and how."""
 
@@ -482,99 +479,7 @@ class EvidenceGraph(Shown):
     answers: tuple[GraphAnswer, ...] = ()  # best first, where the method ranks some
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ThemeRelation(Shown):
-    """A relation between two entities of a theme."""
-
-    subject: str
-    relation: str  # "" where they only stand in the same sentences
-    object: str
-    count: int  # of the theme's passages that have it, or of its sentences with both
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Theme(Shown):
-    """A group of related passages: a topic of the index."""
-
-    id: str
-    name: str  # its most telling entities and terms
-    level: int  # 0 for the widest
-    parent: str  # id, "" at the top
-    children: tuple[str, ...]  # ids, the largest first
-    n_documents: int
-    n_chunks: int
-    n_sentences: int
-    documents: tuple[str, ...]  # ids, those with most of its passages first
-    entities: tuple[str, ...]  # names, the most telling first
-    terms: tuple[str, ...]
-    sentences: tuple[Step, ...]  # that represent it together
-    relations: tuple[ThemeRelation, ...] = ()  # the strongest first
-    since: str = ""  # the earliest and the latest date of its documents, where they have some
-    until: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class IndexState(Shown):
-    """The contents of an index at one time."""
-
-    index: str  # its folder, or its address without a password
-    generation: int
-    written: str = ""  # when, ISO 8601 in UTC; "" where it was not noted
-    where: str = ""  # the filter of the documents that are compared
-    n_documents: int = 0
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class DocumentChange(Shown):
-    """A document that was added, removed, renamed or changed."""
-
-    id: str
-    title: str
-    change: str  # "came", "went", "changed" or "renamed"
-    former_id: str = ""  # of one that was renamed
-    n_came: int = 0  # sentences
-    n_went: int = 0
-    came: tuple[Step, ...] = ()  # these sentences, of one that is changed
-    went: tuple[Step, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class ValueChange(Shown):
-    """Two sentences that give different values for the same fact."""
-
-    before: Step
-    after: Step
-    was: str  # the number, date or name
-    now: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class EntityChange(Shown):
-    """An entity with the numbers of its added and removed sentences."""
-
-    id: str
-    name: str
-    change: str  # "came" or "went": nothing else has it; else "changed"
-    n_came: int  # sentences that mention it
-    n_went: int
-    documents: tuple[str, ...]  # ids
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Changes(Shown):
-    """The differences between two states of an index."""
-
-    before: IndexState
-    after: IndexState
-    documents: tuple[DocumentChange, ...]  # by id
-    values: tuple[ValueChange, ...]
-    entities: tuple[EntityChange, ...]  # those of most sentences that came or went first
-    n_documents: int  # of which there are at most as many above as were asked for
-    n_values: int
-    n_entities: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class DirectAnswer(Shown):
     """An answer that an LLM gave during retrieval, with the sentence that proves it."""
 
@@ -583,7 +488,7 @@ class DirectAnswer(Shown):
     quote: str  # stands in the chunk
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class CountedItem(Shown):
     """A counted or listed item, with the place that proves it."""
 
@@ -593,7 +498,7 @@ class CountedItem(Shown):
     end: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class CountResult(Shown):
     """The answer to a counting or listing question: a total and its items."""
 
@@ -603,15 +508,14 @@ class CountResult(Shown):
     items: tuple[CountedItem, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(NamedTuple):
     """The parameters that limit how much a method returns; empty if none does."""
 
     chunks: str = ""  # how many chunks
     tokens: str = ""  # how many tokens a context that it fills itself
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Evidence(Shown):
     """The evidence found by a method: ranked chunks, and the paths that explain them."""
 
@@ -647,7 +551,7 @@ class Evidence(Shown):
         )
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Exchange(Shown):
     """An earlier question with its answer."""
 
@@ -655,7 +559,7 @@ class Exchange(Shown):
     answer: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Passage(Shown):
     """A numbered passage of a context."""
 
@@ -696,7 +600,7 @@ class _Later:
         vars(value)[self._name] = given
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Context(Shown):
     """The evidence for an answer: passages that together fit a token budget."""
 
@@ -707,7 +611,7 @@ class Context(Shown):
     tables: tuple[Table, ...] = ()  # of the evidence's, the rows that fit
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Citation(Shown):
     """A character range of a source that supports the answer."""
 
@@ -736,7 +640,7 @@ class Citation(Shown):
         return file_place(self.source or self.document_id, self.line)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class AnswerSpan(Shown):
     """A range of a document that contains or supports a short answer."""
 
@@ -747,7 +651,7 @@ class AnswerSpan(Shown):
     text: str  # what stands there
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class ShortAnswer(Shown):
     """A short answer: a range of a document, or a count."""
 
@@ -761,7 +665,7 @@ class ShortAnswer(Shown):
 UNSURE = "Not sure: this may not answer the question."  # the first line of such an answer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Answer(Shown):
     """An answer with its citations and evidence."""
 
@@ -791,63 +695,3 @@ class Answer(Shown):
             head += paragraph(f"{self.short.text} {self.short.note}".rstrip(), strong=True)
         missing = "".join(paragraph(f"No source says: {each}") for each in self.unsupported)
         return missing + head + paragraph(f"{self.kind}, by {self.evidence.method}") + cited
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class CostEstimate(Shown):
-    """The estimated cost of one setting."""
-
-    setting: str
-    options: Mapping[str, Scalar]  # what `Index.add`, or a job, is told for it
-    methods: tuple[str, ...]  # that read what it gives
-    n_chunks: int
-    n_known: int  # chunks of these that the ledger has: they cost nothing
-    calls: int
-    prompt_tokens: int
-    completion_tokens: int  # estimated
-    repair_tokens: int  # of replies that will have to be asked for again: estimated
-    cost_usd: float | None  # None: the price is not known
-    seconds: float | None  # None: no call of this model was recorded yet
-    unpacked_prompt_tokens: int  # if every chunk had a prompt of its own
-
-    @property
-    def total_tokens(self) -> int:
-        return self.prompt_tokens + self.completion_tokens + self.repair_tokens
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class EmbeddingEstimate(Shown):
-    """The estimated embedding cost of chunks, sub-chunks, sentences and names."""
-
-    model: str
-    n_texts: int
-    n_known: int  # texts of these that cost nothing: they came before, or stand there twice
-    tokens: int  # of the others, counted by `cl100k_base`
-    cost_usd: float | None  # None: the price is not known
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Plan(Shown):
-    """The estimated costs of each setting, for one corpus and one model."""
-
-    model: str  # empty: none was named, so tokens are those of `cl100k_base` and have no price
-    n_documents: int
-    n_chunks: int
-    n_tokens: int
-    exact: bool  # the model itself counted the prompts' tokens
-    basis: str  # of the completion tokens
-    core_is_known: bool  # else a random sample stands for the core chunks
-    n_known: Mapping[str, int]  # chunks whose units, and whose triples, the ledger has
-    estimates: tuple[CostEstimate, ...]
-    embedding: EmbeddingEstimate | None = None  # None: no endpoint bills the vectors
-    batch: bool = False  # at the price of batches, which end within a day
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Exported(Shown):
-    """The result of an export."""
-
-    file: str
-    n_nodes: int
-    n_edges: int
-    edges_are: str = "triples"  # or "sentences": names that stand in one

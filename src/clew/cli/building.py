@@ -33,7 +33,8 @@ from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
     from clew.api import Added, Index
-    from clew.base.types import CostEstimate, EmbeddingEstimate, Plan, Skipped, Usage
+    from clew.base.reports import CostEstimate, EmbeddingEstimate, Plan
+    from clew.base.types import Skipped, Usage
     from clew.index.adding import AddReport
     from clew.index.extract import ExtractionReport
     from clew.index.graph import GraphImport

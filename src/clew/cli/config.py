@@ -5,7 +5,6 @@ A command takes an option's value from the command line, else from the environme
 default. docs/guides/config.md describes the file.
 """
 
-import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -188,6 +187,8 @@ def _read_trusted() -> dict[str, str]:
 
 
 def _hash_file(path: Path) -> str:
+    import hashlib
+
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 

@@ -22,7 +22,8 @@ from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
     from clew.api import Index
-    from clew.base.types import Changes, DocumentChange, IndexState, Theme, VocabularyEntry
+    from clew.base.reports import Changes, DocumentChange, IndexState, Theme
+    from clew.base.types import VocabularyEntry
     from clew.index.store.check import Damage
 
 _MOST_DOCUMENTS, _MOST_PROPOSALS, _MOST_THEMES = 20, 50, 20  # in the text form

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import reduce, wraps
 from itertools import starmap
 from operator import and_
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from click.core import ParameterSource
@@ -231,8 +230,7 @@ def apply_all(decorators: Sequence[Decorator]) -> Decorator:
 # -- the LLM and what it may cost -----------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PaidModels:
+class PaidModels(NamedTuple):
     """The LLM to use, its prices, and a budget."""
 
     llm: str | None
@@ -270,14 +268,19 @@ def read_paid(
 
     The budget also limits the LLMs in `others`. Prompts of one's own are checked.
     """
-    from clew.models.budget import Budget
-    from clew.models.prices import parse_prices
+    prices: Mapping[str, Price] = {}
+    budget = None
+    if priced:
+        from clew.models.prices import parse_prices
 
-    prices = {model: price for text in priced for model, price in parse_prices(text).items()}
+        prices = {model: price for text in priced for model, price in parse_prices(text).items()}
     bounded = budget_tokens is not None or budget_usd is not None
     if bounded and not any((llm, *others)):
         say("clew: without --llm the budget limits paid embeddings alone", err=True)
-    budget = Budget(budget_tokens, budget_usd) if bounded else None
+    if bounded:
+        from clew.models.budget import Budget
+
+        budget = Budget(budget_tokens, budget_usd)
     drawn = {name: value for name, value in drawn.items() if value is not None}
     if prompts is not None:
         from clew.models.loading import Specs
@@ -320,8 +323,7 @@ paid_values = gather_options([*PAID_OPTIONS, *DRAWN_OPTIONS, _seed], "paid", dic
 # -- a data set's documents -----------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DatasetOptions:
+class DatasetOptions(NamedTuple):
     """The dataset to read documents from if no PATH is given."""
 
     dataset: Path | None
@@ -420,8 +422,7 @@ build_options = gather_options(
 # -- a question -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionOptions:
+class QuestionOptions(NamedTuple):
     """The index to search, and the options of a question."""
 
     folder: Path
@@ -600,5 +601,7 @@ def command_line(command: str, *words: str, folder: Path) -> str:
 
 def _quote_word(word: str) -> str:
     """Quote a word for any shell, with double quotes where possible."""
+    import shlex
+
     plain = shlex.quote(word)
     return plain if plain == word or set(word) & set('"$`\\!') else f'"{word}"'

@@ -9,7 +9,7 @@ import codecs
 import io
 import json
 import logging
-import shutil
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -53,7 +53,11 @@ def one_line(text: str) -> str:
 
 
 def terminal_width() -> int:
-    """Return the width of the terminal."""
+    """Return the width of the terminal, or the widest where output goes elsewhere."""
+    if "COLUMNS" not in os.environ and not (sys.__stdout__ and sys.__stdout__.isatty()):
+        return MAX_COLUMNS
+    import shutil
+
     return min(shutil.get_terminal_size((MAX_COLUMNS, 24)).columns, MAX_COLUMNS)
 
 

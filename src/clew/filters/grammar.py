@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from clew.base.runtime.lazy import compile_re
 from clew.base.types import Scalar
@@ -31,8 +31,7 @@ _CONSTANTS: Mapping[str, Scalar] = {"true": True, "false": False, "null": None}
 _QUOTES = {"text": "'", "date": "'", "double": '"', "quoted": "`"}  # of a date there are none
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
+class _Token(NamedTuple):
     kind: str  # "mark", "keyword", "name", "value" or "end"
     value: Scalar
     place: int

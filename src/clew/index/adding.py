@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from clew.algo.pool import group_by_size
 from clew.base.derived import CachedArrays
 from clew.base.display.shown import Shown
-from clew.base.runtime.lazy import compile_re
+from clew.base.runtime.arguments import SURROGATE
 from clew.base.types import Document, Skipped
 from clew.errors import InputError, MissingExtra, MissingLayer, ModelError, RecipeMismatch
 from clew.index import generation
@@ -52,7 +52,7 @@ Hashed = list[tuple[Document, str]]  # documents with their content hashes
 OnProgress = Callable[[int], None]  # told how many more documents are done with
 
 
-@dataclass(slots=True, repr=False)
+@dataclass(slots=True, eq=False, repr=False)
 class AddReport(Shown):
     """The result of adding documents."""
 
@@ -394,16 +394,13 @@ def _hash_values(values: object) -> str:
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
-_SURROGATE = compile_re("[\ud800-\udfff]")
-
-
 def _replace_surrogates(document: Document) -> Document:
     """Return the document with lone surrogates, which cannot be encoded, as U+FFFD."""
 
     def mend(value: Any) -> Any:  # noqa: ANN401 -- of metadata
         if isinstance(value, tuple):
             return tuple(map(mend, value))
-        return _SURROGATE.sub("\ufffd", value) if isinstance(value, str) else value
+        return SURROGATE.sub("\ufffd", value) if isinstance(value, str) else value
 
     fields = {name: mend(getattr(document, name)) for name in ("id", "text", "title", "source")}
     metadata = {mend(name): mend(value) for name, value in values(document.metadata).items()}

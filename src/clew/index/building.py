@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +39,7 @@ Spans = Sequence[Sequence[tuple[int, int]]]
 _FEW = 4_096  # characters: the few chunks of a shorter document are embedded sooner than found
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(NamedTuple):
     """The rows of a batch of documents, independent of the rest of the index."""
 
     entities: list[str]  # keys

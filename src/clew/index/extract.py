@@ -69,7 +69,7 @@ PLACED = "placed"  # what a store keeps under it: hashes of what a graph gave te
 _CHUNKS_AT_ONCE = 256  # the same, where no prompt is needed
 
 
-@dataclass(slots=True, repr=False)
+@dataclass(slots=True, eq=False, repr=False)
 class ExtractionReport(Shown):
     """What a run extracted, in chunks, by kind."""
 

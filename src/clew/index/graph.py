@@ -36,7 +36,7 @@ BATCH_TRIPLES = 4_000
 _CHUNKS_AT_ONCE = 256
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class GraphImport(Shown):
     """The result of importing a graph; subjects are the documents made of its triples."""
 

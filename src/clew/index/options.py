@@ -16,17 +16,17 @@ from clew.base.options import BUDGET, check_options, make_option, option, option
 from clew.base.runtime import arguments
 from clew.base.runtime.arguments import Kind
 from clew.limits import LIMITS, ReadingLimits, parse_limits
-from clew.progress import Progress
-from clew.stopping import Stop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from clew.models.budget import Budget
+    from clew.progress import Progress
     from clew.readers.part import ShardPart
     from clew.readers.selection import Selection
     from clew.readers.walk import Columns
+    from clew.stopping import Stop
 
 CORE_SHARE = 0.8  # β in KET-RAG's paper
 # Doors: the commands `index` and `plan`, the jobs `upload` and `extract`, a client that will `send`
@@ -48,7 +48,7 @@ def _join_columns(**names: str) -> Columns:
     return Columns(**{part.removesuffix("_column"): name for part, name in names.items()})
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class ReadOptions:
     """Which files to read, and how."""
 
@@ -141,7 +141,7 @@ class ReadOptions:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class TripleOptions:
     """The entities among which an LLM extracts triples; None keeps the last setting."""
 
@@ -183,7 +183,7 @@ class TripleOptions:
         return {name: value for name, value in given.items() if value is not None}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class ExtractionOptions:
     """What to extract from which chunks; None keeps the last setting."""
 
@@ -266,12 +266,12 @@ class AddOptions(TripleOptions, ExtractionOptions, ReadOptions):
         None,
         "Another thread may ask it to stop: what is whole then is committed, nothing is extracted "
         "or removed, and the same call goes on later.",
-        kind=arguments.instance("a clew.stopping.Stop", Stop),
+        kind=arguments.instance_of("clew.stopping:Stop", "a clew.stopping.Stop"),
     )
     progress: Progress | None = option(
         None,
         "Written while it runs, for another thread to read.",
-        kind=arguments.instance("a clew.progress.Progress", Progress),
+        kind=arguments.instance_of("clew.progress:Progress", "a clew.progress.Progress"),
     )
 
 

@@ -11,12 +11,13 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from clew.algo.knn import choose_core, core_size
-from clew.base.types import GRAPH, UNITS, CostEstimate, EmbeddingEstimate, Plan, Scalar
+from clew.base.reports import CostEstimate, EmbeddingEstimate, Plan
+from clew.base.types import GRAPH, UNITS, Scalar
 from clew.errors import RecipeMismatch
 from clew.index import adding, building
 from clew.index.choose import NOTHING, read_titled_texts, select_unread
@@ -308,8 +309,7 @@ class _Estimator:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Rate:
+class _Rate(NamedTuple):
     completion: float | None = None  # tokens for a token of the chunks, as the prompt has them
     repairs: tuple[float, float] = (0.0, 0.0)  # tokens of prompts and of completions for a call
     seconds: float | None = None  # for a token of prompt or completion

@@ -24,8 +24,7 @@ from clew.base.types import Evidence, Limits, Path, Step
 from clew.index.snapshot import TRANSPOSED_LINKS, Snapshot
 from clew.index.snapshot.layers import UnitsSought
 from clew.models import Models
-from clew.steps.choosing import CANDIDATES, choose_hits
-from clew.steps.selecting import Select, select_hits
+from clew.steps.choosing import CANDIDATES, Select, choose_hits
 
 T = TypeVar("T")
 By = Literal["sets", "chunks"]  # what ranks chunks: the sets that they support, or themselves
@@ -74,6 +73,8 @@ class Clue:
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         if self.select != "none":
+            from clew.steps.selecting import select_hits
+
             return select_hits(self, query, snapshot, models)
         question = steps.read_query(models, query)
         relevance = steps.Relevance(snapshot, models, question)

@@ -13,8 +13,8 @@ from clew import steps
 from clew.base.types import Evidence, Limits
 from clew.index.snapshot import Snapshot
 from clew.models import Models
+from clew.steps.choosing import Select
 from clew.steps.entity_graph import WEIGHTS, build_restart, entity_graph, seed_entities, seed_steps
-from clew.steps.selecting import Select, select_hits
 from clew.steps.threads import Spread, strongest_paths
 
 
@@ -39,6 +39,8 @@ class PageRank:
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         if self.select != "none":
+            from clew.steps.selecting import select_hits
+
             return select_hits(self, query, snapshot, models)
         question = steps.read_query(models, query)
         graph = entity_graph(snapshot, self.title_weight)

@@ -14,7 +14,8 @@ import numpy as np
 
 from clew import steps
 from clew.algo.topk import min_max, top_k
-from clew.base.types import Evidence, Limits, Path, Step, Table, Theme
+from clew.base.reports import Theme
+from clew.base.types import Evidence, Limits, Path, Step, Table
 from clew.index.snapshot import Snapshot
 from clew.models import LLM, Models
 from clew.steps.comparing import DocumentPart, find_compared, find_part

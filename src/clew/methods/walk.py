@@ -18,7 +18,7 @@ from clew.base.derived import Derived
 from clew.base.types import Evidence, Hit, Limits
 from clew.index.snapshot import Snapshot
 from clew.models import Models
-from clew.steps.choosing import CANDIDATES, ChosenChunks, choose_chunks
+from clew.steps.choosing import CANDIDATES, ChosenChunks, Select, choose_chunks
 from clew.steps.entity_graph import (
     WEIGHTS,
     EntityGraph,
@@ -29,7 +29,6 @@ from clew.steps.entity_graph import (
     seed_entities,
     seed_steps,
 )
-from clew.steps.selecting import Select, select_hits
 from clew.steps.threads import Spread, strongest_paths
 
 _MIN_INFLUENCE = 1e-12  # influence whose logarithm is taken
@@ -70,6 +69,8 @@ class Walk:
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         if self.select != "none":
+            from clew.steps.selecting import select_hits
+
             return select_hits(self, query, snapshot, models)
         question = steps.read_query(models, query)
         graph = entity_graph(snapshot, self.title_weight)

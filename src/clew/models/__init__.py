@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeGuard
 
 from clew.base.runtime.lazy import lazy
 from clew.base.types import Extraction, Mention
@@ -39,8 +39,7 @@ if TYPE_CHECKING:
 Kind = Literal["query", "document"]
 
 
-@dataclass(frozen=True, slots=True)
-class TokenVectors:
+class TokenVectors(NamedTuple):
     """The token vectors of one text: row i is the token at characters spans[i]."""
 
     vectors: NDArray[np.float32]  # (n, d), as the model gives them, of any length
@@ -260,8 +259,7 @@ class LLM(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(NamedTuple):
     """One raw reply of a model; `fault` is what a repair request asks to correct."""
 
     text: str
@@ -358,8 +356,7 @@ def is_chat(llm: object) -> TypeGuard[Chat]:
 OnReply = Callable[[int, Reply], None]  # the prompt's position, and its reply
 
 
-@dataclass(frozen=True, slots=True)
-class ReadSpan:
+class ReadSpan(NamedTuple):
     """The range of a text that answers a question."""
 
     text: int  # its place among the texts, from 0

@@ -47,9 +47,9 @@ def bind_models(models: Models, run: ModelRun) -> Models:
     bound_reranker = _BoundLateReranker if is_late(reranker) else _BoundReranker
     return replace(
         models,
-        embedder=bound_embedder(embedder, run),  # type: ignore[arg-type]
+        embedder=bound_embedder(embedder, run),
         tagger=_BoundTagger(_unbind(models.tagger), run),
-        reranker=bound_reranker(reranker, run),  # type: ignore[arg-type]
+        reranker=bound_reranker(reranker, run),
         llm=llm,
     )
 
@@ -69,7 +69,6 @@ class _Bound:
         return name
 
 
-@dataclass(frozen=True, slots=True)
 class _BoundEmbedder(_Bound):
     inner: Embedder
 
@@ -99,7 +98,6 @@ class _BoundEmbedder(_Bound):
         return rows
 
 
-@dataclass(frozen=True, slots=True)
 class _BoundTokenEmbedder(_BoundEmbedder):
     inner: TokenEmbedder
 
@@ -107,7 +105,6 @@ class _BoundTokenEmbedder(_BoundEmbedder):
         return list(self._embed(texts, "tokens", lambda: self.inner.embed_tokens(texts)))
 
 
-@dataclass(frozen=True, slots=True)
 class _BoundTagger(_Bound):
     inner: Tagger
 
@@ -116,7 +113,6 @@ class _BoundTagger(_Bound):
             return self.inner.tag(texts)
 
 
-@dataclass(frozen=True, slots=True)
 class _BoundReranker(_Bound):
     inner: Reranker
 
@@ -125,7 +121,6 @@ class _BoundReranker(_Bound):
             return call_model(self.run, self.inner.score, query, texts)
 
 
-@dataclass(frozen=True, slots=True)
 class _BoundLateReranker(_BoundReranker):
     inner: LateReranker
 

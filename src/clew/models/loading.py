@@ -9,9 +9,9 @@ own may do without one.
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import urlsplit
 
 from clew import plugins
@@ -55,8 +55,7 @@ _LLMS = ("local", "ollama", "openai")
 _USER = compile_re(r"//[^/]*@")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sampling:
+class Sampling(NamedTuple):
     """The sampling parameters of an LLM. None leaves a value to the endpoint."""
 
     temperature: float = 0.0
@@ -253,7 +252,7 @@ def load_llm(
 
 
 def _chat(spec: str, prices: Mapping[str, Price], sampling: Sampling) -> Chat:
-    drawn: dict[str, Any] = asdict(sampling)
+    drawn: dict[str, Any] = sampling._asdict()
     if spec == "local" or spec.startswith("local:"):
         file = spec.partition(":")[2]  # a path may have any character in it
         if not file:

@@ -10,9 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, lru_cache
-from hashlib import blake2b
 from importlib import import_module
 from importlib.machinery import PathFinder
 from importlib.util import find_spec, module_from_spec
@@ -200,6 +198,8 @@ class Bert:
             for batch, states in zip(batches, map(self._states, given), strict=True):
                 yield from zip(batch, states, strict=True)
             return
+        from concurrent.futures import ThreadPoolExecutor
+
         waiting = zip(batches, given, strict=True)
         with ThreadPoolExecutor(self._threads) as pool:
             while some := list(islice(waiting, _AHEAD * self._threads)):
@@ -313,6 +313,8 @@ def _find_runs(term: str) -> Iterator[tuple[str, float]]:
 @lru_cache(maxsize=50_000)
 def _hash_run(run: str, dimension: int) -> NDArray[np.int8]:
     """Return a pseudo-random (d,) sign vector of a character run."""
+    from hashlib import blake2b  # which loads OpenSSL
+
     digests = (
         blake2b(run.encode("utf-8", "surrogatepass"), digest_size=64, salt=bytes([i])).digest()
         for i in range(-(-dimension // 512))

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import repeat
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 from clew.errors import InputError
 from clew.models import (
@@ -39,8 +39,7 @@ from clew.text.pieces import OnPiece
 _AROUND = 64  # tokens that a template may put around a message, at the most
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
+class _Outcome(NamedTuple):
     reply: Reply
     refusal: PromptRefused | None = None  # of the prompt itself
     taken: bool = True  # a call shows that the endpoint takes such prompts
@@ -205,12 +204,12 @@ class RecordedLLM:
             try:
                 turn = self._turn(request, stop, paid, on_text)
             except PromptRefused as error:
-                reading = replace(reading, fault=error.brief or str(error))
+                reading = reading._replace(fault=error.brief or str(error))
                 refusal = error
                 break
             requests.append(request)
             reading = _add_reading(reading, read(turn, asked))
-            turns.append(replace(turn, fault=reading.fault))
+            turns.append(turn._replace(fault=reading.fault))
             asked = _narrow(prompt, reading)
         if reading.fault and turns and self.ledger is not None:
             self.ledger.mark_failed(requests)
@@ -237,7 +236,7 @@ class RecordedLLM:
         listener = None if on_text is None else _Listener(on_text)
         turn = self._buy(request, stop, listener)
         billed = self._bill(turn)
-        turn = replace(turn, cost_usd=billed.usd if billed is not None and billed.priced else None)
+        turn = turn._replace(cost_usd=billed.usd if billed is not None and billed.priced else None)
         paid.append(turn)
         counts = turn if self.ledger is None else self.ledger.record(request, turn)
         if listener is not None:
@@ -279,7 +278,7 @@ class RecordedLLM:
             how["on_text"] = on_text
         began = time.perf_counter()
         turn = call_model(self.run, self.chat.ask, request.prompt, request.turns, **how)
-        return replace(turn, seconds=time.perf_counter() - began)
+        return turn._replace(seconds=time.perf_counter() - began)
 
     def _worst(self, request: Request, given: int | None) -> Bill:
         """Return the maximum cost of a request whose prompt has `given` tokens."""
@@ -445,7 +444,7 @@ def _add_reading(first: ReadReply, second: ReadReply) -> ReadReply:
             key: merge_parts(first.data.get(key), part) for key, part in (second.data or {}).items()
         },
     }
-    return replace(second, data=data, dropped=first.dropped + second.dropped)
+    return second._replace(data=data, dropped=first.dropped + second.dropped)
 
 
 def _narrow(prompt: Prompt, reading: ReadReply) -> Prompt:

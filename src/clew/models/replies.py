@@ -8,10 +8,9 @@ What a repair added to the words of the model is never kept.
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from clew.base.runtime.lazy import check_installed, compile_re
 from clew.errors import InputError
@@ -58,8 +57,7 @@ def messages(
     return conversation
 
 
-@dataclass(frozen=True, slots=True)
-class ReadReply:
+class ReadReply(NamedTuple):
     """The parsed content of a reply; even with a `fault`, some `data` may be usable."""
 
     data: Any = None  # follows the schema, but for the properties that are `lacking`

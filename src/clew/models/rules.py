@@ -8,7 +8,6 @@ connect a few chunks. Months and weekdays alone are none. spaCy finds types that
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
 
@@ -22,7 +21,6 @@ _JOINED = compile_re(r" (?:in|on|from|until|since|and|to|at) $")  # between a na
 _JOINING = compile_re(r" (?:the|in|on|from|and|to|at) ")  # the other way round
 
 
-@dataclass(frozen=True, slots=True)
 class RuleTagger:
     """The default tagger."""
 

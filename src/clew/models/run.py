@@ -21,7 +21,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from inspect import signature
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from clew.base.types import Usage
 
@@ -93,8 +93,7 @@ class Meter:
             self.usage += usage
 
 
-@dataclass(frozen=True, slots=True)
-class ModelExchange:
+class ModelExchange(NamedTuple):
     """A prompt sent to an LLM, and its final reply."""
 
     model: str

@@ -9,6 +9,7 @@ links, elements without a sentence and lists of links stay.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -72,8 +73,7 @@ class _Mass:
     prose: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Page:
+class _Page(NamedTuple):
     """The features of a page for judging its elements."""
 
     masses: Mapping[int, _Mass]  # of its elements, by their ids

@@ -4,8 +4,9 @@ For `walk` itself, and for the papers' methods by `choose_hits`. What it is wort
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import itemgetter
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +20,14 @@ from clew.base.types import Evidence, Hit, Path
 from clew.index.snapshot import Snapshot
 from clew.steps.evidence import text_place
 
+Select = Literal["none", "llm", "reranker"]  # what selects further (`clew.steps.selecting`)
+
 CANDIDATES = 30  # chunks, the first of a ranking, from which a set is chosen
 _SHARES = ChoiceWeights()
 _SAME_TERMS, _SAME_MEANING = 0.7, 0.7
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenChunks:
+class ChosenChunks(NamedTuple):
     """Chunks chosen as a set."""
 
     rows: list[int]  # in the order in which they joined it

@@ -1,9 +1,9 @@
 """Find the documents that a question asks to compare, or the one that it asks to sum up."""
 
 import re
-from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
@@ -74,8 +74,7 @@ def _find_by_code(snapshot: Snapshot, word: str) -> list[int]:
     return rows if len(rows) == 1 else []
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentPart:
+class DocumentPart(NamedTuple):
     """A document, or the range of one of its sections, by its row."""
 
     row: int

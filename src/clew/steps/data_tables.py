@@ -134,8 +134,7 @@ def gather_tables(snapshot: Snapshot, question: str) -> Iterator[DataTable]:
         yield joined[key]
 
 
-@dataclass(frozen=True, slots=True)
-class _Files:
+class _Files(NamedTuple):
     """Record files by location."""
 
     rows: Mapping[str, list[int]]  # of their documents

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -310,8 +310,7 @@ _QUESTIONS: Derived[Iterator[int]] = Derived("numbers of the questions", lambda 
 # -- where a question enters ----------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Seed:
+class Seed(NamedTuple):
     """The weight of a seed entity, and the reason for it."""
 
     weight: float
@@ -340,7 +339,7 @@ def seed_entities(
     for unit, cosine in zip(rows.tolist(), cosines.tolist(), strict=True):
         for entity in neighbours(units, unit).tolist() if cosine > 0 else ():
             seed = seeds.get(entity) or Seed(0.0, "in a sentence near the question", unit)
-            seeds[entity] = replace(seed, weight=seed.weight + cosine)
+            seeds[entity] = seed._replace(weight=seed.weight + cosine)
     return seeds, named, notes
 
 

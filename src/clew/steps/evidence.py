@@ -1,8 +1,8 @@
 """Convert rows to hits and to steps of paths."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -155,8 +155,7 @@ def text_place(hit: Hit | Step) -> tuple[str, int, int]:
     return hit.document_id, hit.start, hit.end
 
 
-@dataclass(frozen=True, slots=True)
-class UnreadStep:
+class UnreadStep(NamedTuple):
     """A step of a path, not read yet: a row and the reason for it."""
 
     layer: str

@@ -5,8 +5,7 @@ index does not have. Without one, facts are judged by the reranker and by the co
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +26,7 @@ _NEAR = 0.4  # from 0 to 1: a fact that scores less is far from the best one
 _SCHEMA = closed_schema({"keep": {"type": "array", "items": {"type": "integer"}}})
 
 
-@dataclass(frozen=True, slots=True)
-class MappedFacts:
+class MappedFacts(NamedTuple):
     """The facts for a question, as rows of triples, best first."""
 
     raw: tuple[tuple[int, float], ...]  # the nearest ones, with their cosines above zero

@@ -1,7 +1,8 @@
 """Link a query to the entities that it names, or names something similar to."""
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,7 +10,6 @@ from clew.algo.topk import top_k
 from clew.errors import BudgetSpent, ModelError
 from clew.index.snapshot import Snapshot
 from clew.models import LLM, Models, Part, Prompt, Reply
-from clew.models.prompts import fill_prompt
 from clew.models.run import default_run
 from clew.text.analyze import terms
 from clew.text.keys import name_key
@@ -19,8 +19,7 @@ from clew.text.pieces import OnPiece
 _MAX_KEY_WORDS = 8  # of an entity that a query is searched for
 
 
-@dataclass(frozen=True, slots=True)
-class Linked:
+class Linked(NamedTuple):
     """An entity that the query was linked to: by which name, and how similar."""
 
     row: int
@@ -50,6 +49,8 @@ def query_names(models: Models, query: str) -> tuple[list[str], tuple[str, ...]]
     """
     notes: tuple[str, ...] = ()
     if models.llm is not None:
+        from clew.models.prompts import fill_prompt
+
         prompt = fill_prompt("query_entities", schema=_NAMES_SCHEMA, max_tokens=256, question=query)
         reply = reply_to(models.llm, prompt)
         if not reply.error:

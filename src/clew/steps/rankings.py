@@ -5,7 +5,7 @@ with rare words of the query. An exact snapshot ranks all.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +32,7 @@ MANY_UNITS = 10_000  # of more, those of the nearest chunks are compared
 CANDIDATES = 1_000  # chunks: the first of a ranking that others are made from
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
+class Ranking(NamedTuple):
     """Scores of chunks: all, or a subset that contains the best."""
 
     rows: Rows | None  # ascending, None for all

@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -190,8 +189,7 @@ def _weigh_words(
     return factors
 
 
-@dataclass(frozen=True, slots=True)
-class _Words:
+class _Words(NamedTuple):
     """The analysed words of a query: range, term row or -1, and weight of each."""
 
     spans: Sequence[tuple[int, int]]

@@ -1,7 +1,7 @@
 """The query as seen by models, and scores of all rows of a layer."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,7 @@ from clew.models import Models, TokenVectors, gives_tokens
 from clew.text.analyze import terms
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(NamedTuple):
     """A query with its vectors."""
 
     text: str

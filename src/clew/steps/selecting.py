@@ -6,9 +6,9 @@ selected before.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from clew import steps
 from clew.algo.links import neighbours
@@ -20,10 +20,8 @@ from clew.models import LLM, Models
 from clew.models.prompts import fill_prompt
 from clew.models.prompts.packing import closed_schema, number_texts, shorten, valid_places
 from clew.models.prompts.quoted import quote_lines
-from clew.steps.choosing import CANDIDATES, order_paths
+from clew.steps.choosing import CANDIDATES, Select, order_paths
 from clew.text.normalize import collapse
-
-Select = Literal["none", "llm", "reranker"]
 
 _SENTENCES = 2  # of a passage in its record
 _NEW = 15  # of the passages that an LLM reads the second time: what its question found
@@ -110,8 +108,7 @@ def _write_records(evidence: Evidence, snapshot: Snapshot, models: Models) -> di
     return records
 
 
-@dataclass(frozen=True, slots=True)
-class _Selection:
+class _Selection(NamedTuple):
     """The ids of the chunks that an LLM selects, and its follow-up question."""
 
     chunks: Sequence[str] = ()

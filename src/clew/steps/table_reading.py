@@ -6,6 +6,7 @@ No word may be left over that the table does not explain: it might say which row
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,8 +73,7 @@ _COMPARE = {
 _TURNED = {"<": ">", "<=": ">="}
 
 
-@dataclass(frozen=True, slots=True)
-class RowCondition:
+class RowCondition(NamedTuple):
     """A condition on one column, in words and as (n,) booleans."""
 
     column: int

@@ -15,9 +15,10 @@ from clew.algo.choice import Candidates, ChoiceWeights, QueryTokens, choose_rows
 from clew.algo.links import Link, expand_ranges, neighbours
 from clew.algo.topk import min_max, positive_top_k, top_k
 from clew.base.derived import Derived
+from clew.base.reports import Theme, ThemeRelation
 from clew.base.runtime.cached_values import Once
 from clew.base.runtime.lazy import compile_re
-from clew.base.types import Theme, ThemeRelation, Value
+from clew.base.types import Value
 from clew.index.snapshot import Snapshot
 from clew.steps.theme_names import name_theme, stands_in_most
 from clew.steps.themes import Rows, Themes, themes

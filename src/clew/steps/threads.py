@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +32,7 @@ class Spread:
     before: LocalScores | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _End:
+class _End(NamedTuple):
     """The current end of a thread, traced back from a chunk."""
 
     thread: int
@@ -45,7 +45,9 @@ def strongest_paths(
 ) -> tuple[Path, ...]:
     """Return the threads along which most of each chunk's influence may have come from a seed."""
     threads = _trace_threads(snapshot, graph, spread, chunks)
-    units = find_mentions(snapshot, [e for each in threads for e in each if isinstance(e, tuple)])
+    units = find_mentions(
+        snapshot, [e for each in threads for e in each if not isinstance(e, steps.UnreadStep)]
+    )
     stops = [list(_name_units(thread, units)) for thread in threads]
     read = iter(steps.read_steps(snapshot, [stop for each in stops for stop in each]))
     start = Step(layer="query", id="", text=query)

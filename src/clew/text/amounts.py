@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from clew.base.runtime.lazy import compile_re
 from clew.text.dates import DayFirst, find_day_first, read_date
@@ -27,8 +26,7 @@ _GROUPED = compile_re(r"\d{1,3}(?:[,.'’\u00a0\u202f ]\d{3})+")
 _EMPTY = frozenset(("", "-", "–", "—", "n/a", "na", "none", "null", "nan", "?", "unknown"))
 
 
-@dataclass(frozen=True, slots=True)
-class Amounts:
+class Amounts(NamedTuple):
     """The numeric values of a column's cells: (n,), NaN where there is none.
 
     Dates are 10,000 times the year, 100 times the month and the day, of which those that a cell

@@ -55,6 +55,7 @@ _PARTICLES = compile_re(
 )
 _EDGES = "_-"  # no part of a word at its ends; a hyphen can be there beside an unspaced script
 UNSPACED = compile_re(f"[{unseen.UNSPACED}]+")
+_FIRST_UNSPACED = unseen.UNSPACED[0]
 IDEOGRAPHS = compile_re(
     "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
@@ -139,7 +140,7 @@ def _word_set(word: str) -> frozenset[str] | None:
 
 def _word_terms(word: str) -> Iterator[tuple[str, int, int]]:
     """Yield the terms of a word with their positions."""
-    if word.isascii():
+    if word.isascii() or max(word) < _FIRST_UNSPACED:
         yield from _split_at_spaces(word, 0)
         return
     previous = 0

@@ -12,10 +12,10 @@ its second half. It never ends with a heading, and the next window begins with i
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from operator import attrgetter
-from typing import get_args
+from typing import NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,8 +63,7 @@ class Chunking:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(NamedTuple):
     """A chunk: text[start:end], its tokens, and the statements inside it."""
 
     start: int
@@ -78,8 +77,7 @@ class Window:
         return tuple((each.start, each.end) for each in self.statements)
 
 
-@dataclass(frozen=True, slots=True)
-class _TextToCut:
+class _TextToCut(NamedTuple):
     text: str
     sentences: list[Statement]  # at least one
     token_starts: NDArray[np.int64]  # (n,) characters, from the first sentence to the last
@@ -135,7 +133,7 @@ def _make_window(source: _TextToCut, start: int, end: int) -> Window:
     inside = []
     i = bisect_right(sentences, start, key=attrgetter("end"))
     while i < len(sentences) and (each := sentences[i]).start < end:
-        inside.append(replace(each, start=max(each.start, start), end=min(each.end, end)))
+        inside.append(each._replace(start=max(each.start, start), end=min(each.end, end)))
         i += 1
     return Window(start, end, tokens.count(piece), tuple(inside))
 

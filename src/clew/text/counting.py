@@ -5,12 +5,10 @@ Known by its words, English ones. What they are about is left to who knows the t
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from clew.base.runtime.lazy import compile_re
-from clew.text.amounts import read_date_number
 from clew.text.forms import find_base
 from clew.text.normalize import fold
 from clew.text.questions import is_about_whole
@@ -140,8 +138,7 @@ _TIMES = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
 _TOKEN = compile_re(r"\w+(?:[.,'’/+&-]\w+)*|[^\W\d]\.")
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A word of a question: text[start:end], folded, and its stem."""
 
     start: int
@@ -151,8 +148,7 @@ class Token:
     base: str
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionBound:
+class QuestionBound(NamedTuple):
     """A bound in a question: "more than 20"; "between" has two."""
 
     start: int  # of its words in the question
@@ -162,8 +158,7 @@ class QuestionBound:
     is_time: bool = False  # by its words: "before", "in", not "over"
 
 
-@dataclass(frozen=True, slots=True)
-class CountQuestion:
+class CountQuestion(NamedTuple):
     """A question about all items of a kind. Positions are characters of its text."""
 
     text: str
@@ -305,8 +300,7 @@ def _read_extreme(question: CountQuestion, match: re.Match[str]) -> CountQuestio
     top = _TOP.search(text)
     more = [m.span(name) for m, name in ((behind, 0), (top, "n")) if m]
     n = top["n"].casefold() if top else "1"
-    return replace(
-        question,
+    return question._replace(
         operation="least" if is_least else "most",
         measure=end,
         taken=(*question.taken, *more),
@@ -327,6 +321,8 @@ def _is_inside(place: int, spans: Sequence[tuple[int, int]]) -> bool:
 
 
 def _find_comparisons(text: str) -> list[QuestionBound]:
+    if not any(map(str.isdecimal, text)):
+        return []
     built: list[QuestionBound] = []
     taken: list[tuple[int, int]] = []
 
@@ -356,6 +352,8 @@ def _find_comparisons(text: str) -> list[QuestionBound]:
 
 def _read_bound(match: re.Match[str], name: str) -> tuple[float, bool]:
     """Return a number, and whether it is a date, as a lone year is."""
+    from clew.text.amounts import read_date_number
+
     text = match[name]
     date = read_date_number(text) if "," not in text or text[-5:].strip().isdigit() else None
     times = _TIMES.get((match[f"{name}x"] or "").casefold(), 1.0)

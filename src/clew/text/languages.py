@@ -41,6 +41,7 @@ _WORDS: Mapping[str, frozenset[str]] = {
         "Indonesian": "yang dan di dengan untuk dari pada ini itu dalam tidak adalah ke",
     }.items()
 }  # fmt: skip
+_FIRST_OTHER = "\u0370"  # the first character of these
 _SCRIPTS = (
     ("Japanese", compile_re(r"[\u3041-\u30fa]")),
     ("Chinese", compile_re(r"[\u4e00-\u9fff]")),
@@ -204,7 +205,7 @@ def find_language(text: str) -> str | None:
     """
     read = text[:_MAX_LENGTH]
     letters = sum(map(str.isalpha, read))
-    for name, script in () if read.isascii() else _SCRIPTS:
+    for name, script in () if read.isascii() or max(read) < _FIRST_OTHER else _SCRIPTS:
         if len(script.findall(read)) * 5 > letters:
             return name
     words = [word.casefold() for word in _WORD.findall(read)]

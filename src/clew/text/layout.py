@@ -198,7 +198,8 @@ def _read_lines(text: str, lines: Sequence[Span]) -> Iterator[Block]:
     """Yield the blocks of consecutive lines without a blank one."""
     if not lines:
         return
-    stamps = [i for i, (a, b) in enumerate(lines) if _begins_event(text, a, b)]
+    events = lines if len(lines) > 1 else ()  # one line alone is no list of them
+    stamps = [i for i, (a, b) in enumerate(events) if _begins_event(text, a, b)]
     spoken = [i for i, (a, b) in enumerate(lines[:-1]) if _SPOKEN.match(text, a, b)]
     stamps = spoken if spoken and (len(spoken) > 1 or not spoken[0]) else stamps
     values = [match.end() for match in _FIELD.finditer(text, *lines[0])] if len(lines) == 1 else []
@@ -210,7 +211,7 @@ def _read_lines(text: str, lines: Sequence[Span]) -> Iterator[Block]:
         yield from _read_record(text, lines[0], values)
     elif _is_code(text, lines):
         yield from _read_code(text, lines)
-    elif _are_labels(text, lines):
+    elif len(lines) > 1 and _are_labels(text, lines):
         yield from _read_labels(text, lines)
     elif _is_term(text, lines):
         yield _make(text, *lines[0], "term")

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,8 +45,7 @@ def number_parts(
     return np.concatenate([np.empty(0, dtype=np.int32), *ids]), starts, list(rows)
 
 
-@dataclass(frozen=True, slots=True)
-class TextPiece:
+class TextPiece(NamedTuple):
     """The content words of a run of characters without white space.
 
     A content word is a term of at least two characters that has a letter. Words that stand side by

@@ -36,7 +36,7 @@ def find_item_number(question: str) -> str:
     >>> find_item_number("What does clause 7.2 say?"), find_item_number("What is the third step?")
     ('7.2', '3')
     """
-    if named := _NAMED.search(question):
+    if any(map(str.isdecimal, question)) and (named := _NAMED.search(question)):
         return named[1]
     ordinal = _ORDINAL.search(question)
     return str(_ORDINALS.index(ordinal[1].lower()) + 1) if ordinal else ""

@@ -293,17 +293,22 @@ _SUM_UP = "summari[sz]e|sum up|recap|outline|(?:summary|overview|gist|synopsis|o
 _WHOLE = compile_re(
     rf"\b(?:{_MAIN}) (?:\w+ )?(?:{_THEME_WORDS})s?\b"
     r"|\b(?:what|which)(?: \w+)? (?:themes|topics|subjects)\b"
-    rf"|\b(?:{_SUM_UP}) {_ALL_TEXTS}\W*$"
     r"|^\W*(?:please |can you |could you )?(?:summari[sz]e|sum up)\b"
-    rf"|\bwhat (?:do|does) {_ALL_TEXTS} (?:say|tell)\b"
-    rf"|\b(?:what|which)(?: \w+)? (?:is|are|do|does) {_ALL_TEXTS} (?:all |mainly |mostly )?"
-    r"(?:about|cover|contain|discuss|deal with|talk about|tell)\W*$"
-    rf"|\bcompare what (?:they|{_ALL_TEXTS}|both)"
     rf"|^\W*(?:please |can you )?(?:{_SUM_UP}|(?:a |an |the )?(?:summary|overview))\W*$"
     r"|\bin a nutshell\b"
     r"|hauptthem|wichtigsten themen|worum geht es|fasse? .*zusammen|thèmes principaux"
     r"|principaux thèmes|de quoi parle|temas principales|de qué trata|temi principali"
     r"|главн\w+ тем|о чём эти|主题是什么|主要主题|主なテーマ|何について",
+    re.IGNORECASE,
+)
+# A question without one of these words is about no texts.
+_SOME_TEXT = compile_re(rf"\b(?:(?:{_TEXTS}|it|them|this)\b|they|both)", re.IGNORECASE)
+_ABOUT_TEXTS = compile_re(
+    rf"\b(?:{_SUM_UP}) {_ALL_TEXTS}\W*$"
+    rf"|\bwhat (?:do|does) {_ALL_TEXTS} (?:say|tell)\b"
+    rf"|\b(?:what|which)(?: \w+)? (?:is|are|do|does) {_ALL_TEXTS} (?:all |mainly |mostly )?"
+    r"(?:about|cover|contain|discuss|deal with|talk about|tell)\W*$"
+    rf"|\bcompare what (?:they|{_ALL_TEXTS}|both)",
     re.IGNORECASE,
 )
 _TOGETHER = compile_re(
@@ -343,7 +348,8 @@ def is_about_whole(question: str) -> bool:
     >>> is_about_whole("What are the main themes?"), is_about_whole("Who built the Fram?")
     (True, False)
     """
-    return bool(_WHOLE.search(question))
+    is_of_texts = _SOME_TEXT.search(question) and _ABOUT_TEXTS.search(question)
+    return bool(is_of_texts or _WHOLE.search(question))
 
 
 def find_summed_up(question: str) -> str:
@@ -355,7 +361,7 @@ def find_summed_up(question: str) -> str:
     matches = (pattern.fullmatch(question) for pattern in _SUMMED_UP)
     match = next(filter(None, matches), None)
     name = match[1].strip() if match else ""
-    while before := _BEFORE_NAME.match(name):
+    while name and (before := _BEFORE_NAME.match(name)):
         name = name[before.end() :]
     return name.rstrip("\"'“”‘’«»„`")
 

@@ -52,8 +52,7 @@ class _Moved(NamedTuple):
     title: str
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(NamedTuple):
     """A self-contained range of a text, and the range that gives it context, if any."""
 
     start: int

@@ -14,10 +14,10 @@ a bar each are none. The header is the first row that names columns then.
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from operator import attrgetter
+from typing import NamedTuple
 
 from clew.base.runtime.lazy import compile_re
 from clew.text.normalize import collapse
@@ -36,8 +36,7 @@ _LEVELS = 3  # rows of a header, at most
 _LONGEST = 400  # characters of the names of columns
 
 
-@dataclass(frozen=True, slots=True)
-class TextTable:
+class TextTable(NamedTuple):
     """A table: text[start:end], the positions of its rows, and its column names."""
 
     rows: tuple[tuple[int, int], ...]  # without rules

@@ -53,4 +53,7 @@ def blank_codes(text: str) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    return text.isascii() and "\x1b" not in text
+    """Check whether a text has none of these: none of them is printable."""
+    if text.isascii():
+        return "\x1b" not in text
+    return text.replace("\n", " ").isprintable()

@@ -6,19 +6,21 @@ import heapq
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from clew.answers.differences import find_difference
-from clew.base.types import LABELS, Changes, DocumentChange, EntityChange, Step, ValueChange
+from clew.base.reports import Changes, DocumentChange, EntityChange, ValueChange
+from clew.base.types import LABELS, Step
 from clew.text.analyze import term_set
 from clew.text.keys import name_key
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from clew.base.types import Document, IndexState
+    from clew.base.reports import IndexState
+    from clew.base.types import Document
     from clew.index.snapshot import Snapshot
     from clew.index.snapshot.layers import StoredSentence
 
@@ -56,8 +58,7 @@ class _Sentence:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedState:
+class ComparedState(NamedTuple):
     """One side of a diff."""
 
     state: IndexState

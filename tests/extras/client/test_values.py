@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.base import types
+from clew.base import reports, types
 from clew.base.display.shown import Shown, plain
 from clew.base.types import Answer, Document, Evidence, Hit
 from clew.client import from_plain
@@ -20,7 +20,7 @@ from clew.extras.wire import about, answers, graphs, indexes, jobs
 from clew.extras.wire.indexes import Listed
 from clew.index import extract, graph
 
-MODULES = (export, extract, files, graph, types)
+MODULES = (export, extract, files, graph, reports, types)
 KINDS = [
     kind
     for module in MODULES

@@ -224,7 +224,7 @@ def test_a_reply_that_was_told_is_recorded_as_any_other(server, tmp_path):
         ledger = Ledger(tmp_path / f"{name}.sqlite")
         chat = OpenAIChat(base_url=server.url, model="m")
         RecordedLLM(chat, ledger=ledger).complete(asked(), on_text=heard)
-        rows.append(replace(ledger.recall(Request(chat.name, *asked())), seconds=0))
+        rows.append(ledger.recall(Request(chat.name, *asked()))._replace(seconds=0))
         told = []
         [again] = RecordedLLM(chat, ledger=ledger).complete(asked(), on_text=told.append)
         assert (again.text, again.recorded, told) == (WORDS, 1, [])

@@ -193,7 +193,7 @@ def test_no_error_tells_of_the_server(home, monkeypatch, key, fault):
 def test_a_failure_within_a_stream_tells_nothing(home, monkeypatch):
     """What fails behind the first event is an event of its own."""
     monkeypatch.setattr(
-        "clew.answers.pipeline.write_answer",
+        "clew.answers.answer.write_answer",
         lambda *_given, **_options: (_ for _ in ()).throw(errors.DamagedIndex(OWN)),
     )
     with home.client() as client:

@@ -221,8 +221,10 @@ def extract(store, made):
             chunks = stored[np.flatnonzero(owners == row)] if row >= 0 else stored[:0]
             if len(chunks):
                 chunk = int(chunks[place % len(chunks)])
-                if chunk not in [each.chunk for each in found[isinstance(what, tuple)]]:
-                    found[isinstance(what, tuple)].append(ChunkExtraction(chunk, source, what))
+                if chunk not in [each.chunk for each in found[not isinstance(what, Extraction)]]:
+                    found[not isinstance(what, Extraction)].append(
+                        ChunkExtraction(chunk, source, what)
+                    )
     late = store.recipe["vectors"] == recipes.LATE
     if found[True]:
         store.commit(build_statement_batch(found[True], MODELS, store.unnamed, late=late), ())

@@ -3,7 +3,6 @@
 import ast
 import json
 import re
-from dataclasses import astuple
 from importlib.resources import files
 from pathlib import Path
 
@@ -94,7 +93,7 @@ def test_what_a_prompt_is_given(tmp_path, monkeypatch):
     made = fill_prompt("zero_shot", schema=schema, max_tokens=7, question="q")
     assert (made.schema, made.max_tokens) == (schema, 7)
     (tmp_path / "broken.md").write_text("version: 1\n\n# user\nhello", encoding="utf-8")
-    monkeypatch.setattr("clew.models.prompts.files", lambda _: tmp_path)
+    monkeypatch.setattr("clew.models.prompts.FOLDER", tmp_path)
     with pytest.raises(InputError, match=r"broken.md lacks its"):
         fill_prompt("broken")
 
@@ -126,7 +125,7 @@ def test_the_example_of_a_graph_follows_its_own_rules():
     entities = [tuple(row.values()) for row in reply["1"]["entities"]]
     assert [(e.name, e.type, e.description) for e in extraction.entities] == entities
     relations = [tuple(row.values()) for row in reply["1"]["relations"]]
-    assert [astuple(triple)[:-1] for triple in extraction.triples] == relations
+    assert [triple[:-1] for triple in extraction.triples] == relations
 
 
 def test_the_example_of_relations_follows_its_own_rules():

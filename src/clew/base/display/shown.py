@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
-from html import escape
 from typing import Any, TypeVar
 
 from clew.base.display.visible import visible
@@ -21,6 +20,15 @@ class Shown:
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as `--json` prints them: dicts, lists, texts, numbers."""
         return {each.name: plain(getattr(self, each.name)) for each in _fields(self)}
+
+    # Here for all: to generate them for each class would take a third of the time to define it.
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return _get_compared(self) == _get_compared(other)
+
+    def __hash__(self) -> int:
+        return hash(_get_compared(self, hashed=True))
 
     def __repr__(self) -> str:
         parts = []
@@ -46,6 +54,12 @@ def make_view(kind: type[T], source: object, **others: Any) -> T:  # noqa: ANN40
     """Build a dataclass from some values and the equally named attributes of `source`."""
     names = {each.name for each in _fields(kind)} - others.keys()
     return kind(**{name: getattr(source, name) for name in names}, **others)
+
+
+def _get_compared(value: object, *, hashed: bool = False) -> tuple[object, ...]:
+    """Return the values of the fields that are compared; or of those that are hashed."""
+    own = (each for each in fields(value) if each.compare)  # type: ignore[arg-type]  # a dataclass
+    return tuple(getattr(value, each.name) for each in own if not (hashed and each.hash is False))
 
 
 def _fields(value: object) -> tuple[Field[Any], ...]:
@@ -93,4 +107,6 @@ def _cell(value: object) -> str:
 
 
 def _escape_markup(text: str) -> str:
+    from html import escape
+
     return escape(visible(" ".join(text.split())))

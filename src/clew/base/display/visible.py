@@ -32,12 +32,14 @@ _FLAG = (
     "(?<=\U0001f3f4)\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067"
     "|\U000e0073\U000e0063\U000e0074|\U000e0077\U000e006c\U000e0073)\U000e007f"
 )
-_UNSEEN = re.compile(f"{_FLAG}|[{_HIDDEN}]")
-_ANY_HIDDEN = re.compile(f"[{_HIDDEN}]")
-_ESCAPE = re.compile(r"<U\+[0-9A-F]{4,6}>")
-_MESSAGE = re.compile(r"(?:<U\+[0-9A-F]{4,6}>){4}|<U\+E0[0-9A-F]{3}>")
-_EMOJI = re.compile(
-    "[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
+# Compiled by `re` when they are first used.
+_UNSEEN = f"{_FLAG}|[{_HIDDEN}]"
+_ANY_HIDDEN = f"[{_HIDDEN}]"
+_ESCAPE = r"<U\+[0-9A-F]{4,6}>"
+_MESSAGE = r"(?:<U\+[0-9A-F]{4,6}>){4}|<U\+E0[0-9A-F]{3}>"
+_EMOJI = (
+    "[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u2bff\u3030\u303d\u3297\u3299"
+    "\U0001f000-\U0001faff]"
 )
 _KEYCAP = "\u20e3"
 
@@ -48,7 +50,9 @@ def visible(text: str) -> str:
     >>> visible("Fr\u200bam")
     'Fr<U+200B>am'
     """
-    return _UNSEEN.sub(_escape_character, text)
+    if text.isascii() and text.isprintable():
+        return text
+    return re.sub(_UNSEEN, _escape_character, text)
 
 
 def escape_unseen(text: str) -> str:
@@ -56,15 +60,15 @@ def escape_unseen(text: str) -> str:
 
     What looks like an escape has its first character escaped.
     """
-    safe = _ESCAPE.sub(lambda match: f"<U+003C>{match[0][1:]}", text)
-    return _UNSEEN.sub(
-        lambda match: match[0] if match[0] in _LAYOUT else _escape_character(match), safe
+    safe = re.sub(_ESCAPE, lambda match: f"<U+003C>{match[0][1:]}", text)
+    return re.sub(
+        _UNSEEN, lambda match: match[0] if match[0] in _LAYOUT else _escape_character(match), safe
     )
 
 
 def restore_unseen(text: str) -> str:
     """Undo `escape_unseen`."""
-    return _ESCAPE.sub(_character, text)
+    return re.sub(_ESCAPE, _character, text)
 
 
 def drop_hidden(text: str) -> str:
@@ -73,15 +77,15 @@ def drop_hidden(text: str) -> str:
     >>> drop_hidden("Fr\u200bam")
     'Fram'
     """
-    return _UNSEEN.sub(
-        lambda match: match[0] if match[0] in _LAYOUT or _is_needed(match) else "", text
+    return re.sub(
+        _UNSEEN, lambda match: match[0] if match[0] in _LAYOUT or _is_needed(match) else "", text
     )
 
 
 def has_hidden(text: str) -> bool:
     """Check for invisible characters other than white space."""
     return any(
-        match[0] not in _LAYOUT and not _is_needed(match) for match in _UNSEEN.finditer(text)
+        match[0] not in _LAYOUT and not _is_needed(match) for match in re.finditer(_UNSEEN, text)
     )
 
 
@@ -90,7 +94,7 @@ def may_hide_a_message(text: str) -> bool:
 
     One of them, such as a soft hyphen, can say nothing.
     """
-    return bool(_MESSAGE.search(escape_unseen(text)))
+    return bool(re.search(_MESSAGE, escape_unseen(text)))
 
 
 def _escape_character(match: re.Match[str]) -> str:
@@ -101,7 +105,7 @@ def _character(match: re.Match[str]) -> str:
     """Return the character of an escape, or the escape itself if invalid."""
     code = int(match[0][3:-1], 16)
     character = chr(code) if code <= 0x10FFFF else ""
-    is_ours = character == "<" or (character and _ANY_HIDDEN.match(character))
+    is_ours = character == "<" or (character and re.match(_ANY_HIDDEN, character))
     return character if is_ours and match[0] == f"<U+{code:04X}>" else match[0]
 
 
@@ -112,8 +116,8 @@ def _is_needed(match: re.Match[str]) -> bool:
     character, text = match[0], match.string
     before, after = text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]
     if character in (_ZWNJ, _ZWJ):
-        ends_emoji = before == "\ufe0f" or _EMOJI.match(before)
-        joins_emoji = character == _ZWJ and ends_emoji and _EMOJI.match(after)
+        ends_emoji = before == "\ufe0f" or re.match(_EMOJI, before)
+        joins_emoji = character == _ZWJ and ends_emoji and re.match(_EMOJI, after)
         return bool(joins_emoji) or _joins_letters(before, after)
     if re.match(f"[{_SELECTORS}]", character):
         return _is_selected(before, after)
@@ -122,7 +126,7 @@ def _is_needed(match: re.Match[str]) -> bool:
 
 def _joins_letters(before: str, after: str) -> bool:
     """Check whether a joiner is beside a letter whose form it changes."""
-    if not before or _ANY_HIDDEN.match(before) or (after and _ANY_HIDDEN.match(after)):
+    if not before or re.match(_ANY_HIDDEN, before) or (after and re.match(_ANY_HIDDEN, after)):
         return False
     if _VIRAMA in map(unicodedata.combining, (before, after or " ")):
         return unicodedata.category(before)[0] in "LM"
@@ -132,7 +136,7 @@ def _joins_letters(before: str, after: str) -> bool:
 
 def _is_selected(before: str, after: str) -> bool:
     """Check whether a variation selector follows a character with variants."""
-    if not before or _ANY_HIDDEN.match(before):
+    if not before or re.match(_ANY_HIDDEN, before):
         return False
     if before in "0123456789#*":
         return after == _KEYCAP

@@ -6,35 +6,33 @@ only the function itself can tell, such as whether a document of that id exists,
 
 import inspect
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import wraps
 from importlib import import_module
 from numbers import Integral, Real
 from os import PathLike
-from typing import ParamSpec, TypeVar
+from typing import NamedTuple, ParamSpec, TypeVar
 
+from clew.base.runtime.lazy import compile_re
 from clew.errors import InputError, suggest
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(NamedTuple):
     """An accepted kind of argument: a check, and its description."""
 
     holds: Callable[[object], bool]
     words: str
 
 
-SURROGATE = re.compile("[\ud800-\udfff]")  # alone: what a byte that is no UTF-8 is decoded to
+SURROGATE = compile_re("[\ud800-\udfff]")  # alone: what a byte that is no UTF-8 is decoded to
 
 
 def is_text(value: object) -> bool:
     """Check whether a value is a string that can be encoded."""
-    return isinstance(value, str) and not SURROGATE.search(value)
+    return isinstance(value, str) and (value.isascii() or not SURROGATE.search(value))
 
 
 def is_path(value: object) -> bool:

@@ -27,6 +27,8 @@ Connection = apsw.Connection
 Error = apsw.Error
 Row = tuple[Any, ...]
 
+# Where `apsw.sqlite_extra` finds it, which takes 15 ms to load.
+_EXTENSION = Path(apsw.__file__).with_name("sqlite_extra_binaries") / "cksumvfs"
 _VFS = "cksmvfs"
 _PLACES = "clew-places"  # the VFS below it
 _CHECKSUM = 8  # bytes of a page
@@ -175,13 +177,12 @@ def _system() -> str:
 @cache
 def _load() -> apsw.VFS:
     """Load the checksum VFS into the process, once."""
-    import apsw.sqlite_extra  # 15 ms
-
     places = _Places()  # the default, which the checksum VFS takes for the one below it
     memory = Connection(":memory:")
     try:
-        apsw.sqlite_extra.load(memory, "cksumvfs")
-    except (LookupError, Error, apsw.sqlite_extra.NotAvailable) as error:
+        memory.enable_load_extension(True)
+        memory.load_extension(str(_EXTENSION))
+    except Error as error:
         raise StoreError(
             f"this build of apsw has no cksumvfs ({error}): install its wheel from PyPI"
         ) from error

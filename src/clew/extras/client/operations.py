@@ -13,7 +13,8 @@ from urllib.parse import quote
 
 from clew.answers.question import OPTIONS, Question, as_question
 from clew.base.options import drop_defaults, plain_options
-from clew.base.types import Answer, Changes, Document, Evidence, Plan, Theme
+from clew.base.reports import Changes, Plan, Theme
+from clew.base.types import Answer, Document, Evidence
 from clew.errors import InputError
 from clew.extras.client.requests import ClientRequest, Pause, collect_upload, make_error
 from clew.extras.wire.about import AboutServer, MethodView, SpentLine

@@ -23,7 +23,7 @@ _OF_STEP = ("layer", "id", "text", "reason")
 _OF_HIT = ("chunk_id", "title", "source", "section", "page", "last_page", "start", "end")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class FoundChunk(Shown):
     """A chunk with its metadata as plain values, for other frameworks."""
 

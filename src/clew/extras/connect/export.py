@@ -23,8 +23,9 @@ import numpy as np
 
 from clew.algo.links import neighbours
 from clew.base.display.visible import escape_unseen
+from clew.base.reports import Exported
 from clew.base.runtime.lazy import needs
-from clew.base.types import ENTITY_TYPES, GRAPH, IMPORTED, Exported
+from clew.base.types import ENTITY_TYPES, GRAPH, IMPORTED
 from clew.errors import InputError
 from clew.extras.connect import neo4j
 from clew.extras.connect.cells import guard

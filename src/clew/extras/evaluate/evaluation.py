@@ -6,8 +6,8 @@ are the outer loop, so a slow moment of the machine meets all settings alike.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from dataclasses import replace
+from typing import NamedTuple, TypeVar
 
 from clew.answers.context import build_context
 from clew.base.types import Answer, Citation, Context, Evidence
@@ -173,8 +173,7 @@ def score_quotes(question: DatasetQuestion, citations: Sequence[Citation]) -> di
     return {"quoted": metrics.contains(cited, question.answers)}
 
 
-@dataclass(frozen=True, slots=True)
-class _Functions:
+class _Functions(NamedTuple):
     search: Search
     answer: Respond | None
     judge: Judge | None

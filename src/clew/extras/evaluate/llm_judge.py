@@ -11,6 +11,7 @@ add none. Scores depend on the LLM: those of two are never to be compared.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from clew.answers.context import format_context
 from clew.base.types import Answer
@@ -101,8 +102,7 @@ class LLMJudge:
         return dict(zip(requests, replies, strict=True))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Case:
+class _Case(NamedTuple):
     """A case to judge, as the LLM sees it."""
 
     question: str
@@ -111,16 +111,14 @@ class _Case:
     context: QuotedBlock
 
 
-@dataclass(frozen=True, slots=True)
-class _AnswerStatements:
+class _AnswerStatements(NamedTuple):
     """The statements of the answer and of the gold answer; None if unreadable."""
 
     given: list[str] | None
     right: list[str] | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Mark:
+class _Mark(NamedTuple):
     score: float | None  # None: it does not count
     is_unparsable: bool = False
 

@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from clew.base.types import CostEstimate, Document, Figure, Plan, Skipped
+from clew.base.reports import CostEstimate, Plan
+from clew.base.types import Document, Figure, Skipped
 from clew.errors import InputError
 from clew.extras.files.figures import edit_text, media_type
 from clew.models import LLM, Prompt, Wording, find_wording, word

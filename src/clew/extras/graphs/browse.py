@@ -15,7 +15,8 @@ from clew.algo.links import neighbours
 from clew.algo.topk import positive_top_k
 from clew.base.derived import Derived
 from clew.base.display.shown import make_view
-from clew.base.types import Document, Theme, Value
+from clew.base.reports import Theme
+from clew.base.types import Document, Value
 from clew.errors import InputError
 from clew.extras.wire.indexes import (
     ChunkPlace,

@@ -284,7 +284,7 @@ class Batches:
         cost = billed.usd if billed.priced else None
         prompt, earlier = Prompt(user="", version=version), (Turn(""),) * n_turns
         request = Request(model, prompt, earlier, bytes.fromhex(key))
-        self.ledger.record(request, replace(turn, cost_usd=cost))
+        self.ledger.record(request, turn._replace(cost_usd=cost))
         self.meter.add(Reply(text="", prompt_tokens=given, completion_tokens=taken, cost_usd=cost))
         return billed
 

@@ -17,13 +17,13 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from functools import cache, cached_property, lru_cache, partial
 from ipaddress import ip_address
 from itertools import count
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -109,8 +109,7 @@ class _ErrorEvent(Exception):
         self.event = event
 
 
-@dataclass(frozen=True, slots=True)
-class _Fault:
+class _Fault(NamedTuple):
     """The reason for a failed attempt that is worth retrying."""
 
     reason: str
@@ -125,8 +124,7 @@ class _Fault:
     is_own: bool = False  # the server's own fault, maybe at nothing but this request
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
+class _Request(NamedTuple):
     """A request, and how to receive its reply."""
 
     content: bytes = b""
@@ -399,7 +397,7 @@ class Endpoint(EndpointAddress):
                 return reply
         message = _message(error)
         fault = self._refuse(status, headers, message, error)
-        return replace(fault, lost=True) if isinstance(body, dict) else fault  # of a stream
+        return fault._replace(lost=True) if isinstance(body, dict) else fault  # of a stream
 
     def _refuse(
         self,

@@ -225,7 +225,7 @@ class OpenAIChat(Served):
             if begins_in_thoughts(_plain(choice["message"].get("content"))):
                 self._lacks.add(_LATE_TAG)
             elif _LATE_TAG in self._lacks and choice.get("finish_reason") == "length":
-                turn = replace(turn, text="", fault=_CUT_IN_THOUGHTS)
+                turn = turn._replace(text="", fault=_CUT_IN_THOUGHTS)
             if whole is not reply and turn.prompt_tokens is None:
                 self._lacks.add(STREAM)  # it is stated where nothing is streamed
             return turn

@@ -106,7 +106,7 @@ def find_document(snapshot: Snapshot, document_id: str) -> Document | None:
     return None if row < 0 else snapshot.documents([row])[0]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Removal(Shown):
     """The documents and the uploaded files to remove."""
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from clew import Index, Snapshot
 from clew.api.adding import Added
-from clew.base.types import Changes, Document, Evidence, Plan, Theme, VocabularyEntry
+from clew.base.reports import Changes, Plan, Theme
+from clew.base.types import Document, Evidence, VocabularyEntry
 from clew.errors import AlreadyExists, InputError
 from clew.extras.cluster.shards.shard import GenerationChanged, reply_to_bytes
 from clew.extras.graphs import browse, index_graph

@@ -120,7 +120,7 @@ class Scoped:
             narrow, for_answer = self.narrow(question), whole is not None
             found = retrieve_evidence(narrow, self.askable, whole=whole, for_answer=for_answer)
             record.method = found.evidence.method
-        return replace(found, evidence=self.hide_server(found.evidence, question.where))
+        return found._replace(evidence=self.hide_server(found.evidence, question.where))
 
     def ask(self, question: Question, listeners: Listeners = NO_LISTENERS) -> Answer:
         """Answer as `Index.ask` does."""

@@ -8,7 +8,7 @@ for byte, those of a fresh build of the same documents.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,8 +104,7 @@ class Assembly:
         return self._places[layer]
 
 
-@dataclass(frozen=True, slots=True)
-class IndexCounts:
+class IndexCounts(NamedTuple):
     """Counts over a whole index by stored row, for an assembly that holds only a part of it."""
 
     n_chunks: int

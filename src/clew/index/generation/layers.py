@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,8 +140,7 @@ class Parts:
         return self._ragged[name]
 
 
-@dataclass(frozen=True, slots=True)
-class Ragged:
+class Ragged(NamedTuple):
     """An array split into a range of rows per stored row, over several segments."""
 
     name: str

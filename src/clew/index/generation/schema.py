@@ -5,14 +5,13 @@ link is an entry, and a builder in `edits` unless its rows or values are those o
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnSchema:
+class ColumnSchema(NamedTuple):
     """A column of numbers about the rows of a layer."""
 
     dtype: type[Any] = np.int32
@@ -20,11 +19,10 @@ class ColumnSchema:
     copied: bool = False  # from the stored column of the same name
 
 
-@dataclass(frozen=True, slots=True)
-class LayerSchema:
+class LayerSchema(NamedTuple):
     """One layer of a generation. Names of columns are without the layer's."""
 
-    columns: Mapping[str, ColumnSchema] = field(default_factory=dict)
+    columns: Mapping[str, ColumnSchema] = MappingProxyType({})
     below_chunk: bool = False  # each stored row below a chunk is one row, and goes with the chunk
     stored: tuple[str, ...] | None = None  # arrays of stored rows, where not one of its own name
 

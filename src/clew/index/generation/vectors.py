@@ -3,7 +3,6 @@
 import math
 import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -81,6 +80,8 @@ class StoredVectors:
         multiply = partial(self._multiply_blocks, other=np.asarray(other, dtype=np.float32))
         if n <= _PARALLEL_ROWS:
             return np.concatenate(multiply(blocks))
+        from concurrent.futures import ThreadPoolExecutor  # which few indexes need
+
         n_threads = min(_MAX_THREADS, os.cpu_count() or 1)
         size = -(-len(blocks) // n_threads)
         shares = [blocks[i : i + size] for i in range(0, len(blocks), size)]

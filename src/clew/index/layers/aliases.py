@@ -13,10 +13,10 @@ import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,8 +56,7 @@ _SLACK = 1e-6  # for what rounding may lift over a threshold
 _BLOCK = 1 << 21  # products of two trigram weights that are held at once
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proposal:
+class Proposal(NamedTuple):
     """Two keys, by rows a < b, that may be aliases. Scores are from 0 to 1."""
 
     a: int
@@ -66,8 +65,7 @@ class Proposal:
     reason: str  # "spelling", "vectors", "initials" or "shorter form"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """The minimum similarities for a proposal."""
 
     spelling: float = 0.65  # cosine of trigram weights

@@ -4,7 +4,7 @@ Both builders give a batch without documents: its rows belong to chunks that the
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -141,7 +141,7 @@ def build_graph_batch(
 
 def validity_columns(times: Sequence[Sequence[Validity]]) -> Columns:
     """Return the validity periods of triples as rows, without columns if no text states one."""
-    rows = [(row, *astuple(each)) for row, own in enumerate(times) for each in own]
+    rows = [(row, *each) for row, own in enumerate(times) for each in own]
     names = number_columns("validity")
     return dict(zip(names, np.asarray(rows, np.int32).T, strict=True)) if rows else {}
 

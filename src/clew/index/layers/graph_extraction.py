@@ -7,7 +7,6 @@ terms, as AGRAG (Wang et al. 2025, arXiv:2511.05549) and BubbleRAG (arXiv:2603.2
 
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -31,7 +30,7 @@ from clew.text.keys import has_key
 from clew.text.normalize import collapse, entity_key
 
 PLAIN = GraphForm()
-_DATES = tuple(each.name for each in fields(Validity))
+_DATES = Validity._fields
 _OPEN = frozenset(("", "none", "null", "unknown", "n/a", "now", "present", "today", "ongoing"))
 # What is put into the prompt of a schema, for descriptions of either length, and for dates.
 _SHORT = {
@@ -258,8 +257,8 @@ def _entities(
         if (name := resolve(spelling)) and (kind := form.find_type(type_)):
             first = by_key.setdefault(entity_key(name), Described(name=name))
             kind = kind if first.type == "other" else first.type
-            by_key[entity_key(name)] = replace(
-                first, type=kind, description=first.description or about
+            by_key[entity_key(name)] = first._replace(
+                type=kind, description=first.description or about
             )
     return tuple(by_key.values())
 
@@ -279,8 +278,7 @@ def _triples(
         if all(keys) and keys[0] != keys[2]:
             new = Triple(subject=parts[0], relation=parts[1], object=parts[2])
             first = by_keys.setdefault(keys, new)
-            by_keys[keys] = replace(
-                first,
+            by_keys[keys] = first._replace(
                 description=first.description or about,
                 strength=max(first.strength, _strength(strength)),
                 validity=tuple(dict.fromkeys([*first.validity, *_read_validity(dates, text)])),

@@ -6,10 +6,9 @@ document, so they are cached arrays and not entity rows.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,8 +41,7 @@ SYNONYM = 0.8  # cosine of two names above which they are joined [φ]
 _SHORTEST = 3  # letters and digits of a name that may have synonyms
 
 
-@dataclass(frozen=True, slots=True)
-class StatisticalEntities:
+class StatisticalEntities(NamedTuple):
     """The statistical entities of a snapshot, and their links to nodes and facts.
 
     Some are entities of the index; the others are `names`. The nodes of `synonyms` are the

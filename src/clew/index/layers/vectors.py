@@ -8,8 +8,7 @@ no ranking gained by them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +25,7 @@ _CODING_BATCH = 512  # rows
 _SCALE = 127  # of stored token vectors: unit length times 127, rounded to int8
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkVectors:
+class ChunkVectors(NamedTuple):
     """The vectors from one pass over a chunk, as floats or coded."""
 
     chunk: NDArray[Any]  # (1, d)

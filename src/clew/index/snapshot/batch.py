@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from clew.base.types import Document
 
@@ -31,8 +31,7 @@ class Batch:
     notes: Sequence[tuple[str, str]] = ()  # for the report of the run, by the document's id
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cut:
+class Cut(NamedTuple):
     """Chunks of a snapshot as a batch, with their rows in the snapshot.
 
     The arrays hold the row of each of the batch's chunks, entities and terms, -1 for one that the

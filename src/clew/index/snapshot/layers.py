@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from clew.base.types import Document, Mention, Validity
 
@@ -88,8 +87,7 @@ class TripleLayer(Layer, Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class StoredSentence:
+class StoredSentence(NamedTuple):
     """A statement of a chunk, as stored."""
 
     start: int  # in its document
@@ -123,8 +121,7 @@ class ChunkCutter(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnitsSought:
+class UnitsSought(NamedTuple):
     """What a method needs around entities: each one's units nearest to a query."""
 
     entities: NDArray[np.int64]  # (n,) rows; one may come several times
@@ -133,8 +130,7 @@ class UnitsSought:
     titles: bool  # the units of documents whose title an entity is are its own, too
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Totals:
+class Totals(NamedTuple):
     """Counts over the whole index for a snapshot of a part, by the snapshot's rows."""
 
     n_chunks: int

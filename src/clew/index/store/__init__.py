@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from clew.base.types import Document, Scalar, VocabularyEntry
 
@@ -15,8 +14,7 @@ if TYPE_CHECKING:
     from clew.index.store.segments import Blocks
 
 
-@dataclass(frozen=True, slots=True)
-class Compacted:
+class Compacted(NamedTuple):
     """All live rows as one new segment, with the old row of each new one."""
 
     arrays: Mapping[str, NDArray[Any] | Blocks]
@@ -27,8 +25,7 @@ class Compacted:
     named: list[int]  # the new rows of entities that have a name vector
 
 
-@dataclass(frozen=True, slots=True)
-class Touched:
+class Touched(NamedTuple):
     """A document that was added, removed, restored or renamed."""
 
     row: int

@@ -34,7 +34,7 @@ _TRIES = 50  # to open the segments of a generation while merges replace them
 _BUSY_S = 30.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Backup(Shown):
     """An archive of an index, or the result of restoring one."""
 

@@ -10,10 +10,10 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 from clew.base.runtime.cached_values import Lazily
@@ -55,8 +55,7 @@ _TABLES = {"document": "id", "entity": "key", "term": "text"}
 _VARIABLES = 500  # per statement: old SQLite builds take 999
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(NamedTuple):
     """A registered segment; its level counts its merges."""
 
     name: str

@@ -7,9 +7,7 @@ addresses (`clew.stores`): a module with `FORM` and `parse_address`, which gives
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
-from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Protocol
 
 from clew import plugins
@@ -64,6 +62,8 @@ def folder_of(place: str | Path) -> Path:
         raise InputError(f"an index must be a folder or {others}, not {scheme}://")
     folder, spec = parse_address(place).folder, f"{scheme}:{place}"
     if _read_spec(folder) != spec:
+        from secrets import token_hex
+
         try:
             make_folder(folder)
             own = folder / f"{token_hex(8)}.tmp"  # another process may read it right now
@@ -111,6 +111,8 @@ def paid_place(folder: Path, name: str) -> Place:
 
 def erase(folder: Path) -> None:
     """Delete an index with its local folder."""
+    import shutil
+
     place = address_of(folder)
     if place is not None:
         place.erase()

@@ -7,8 +7,8 @@ chunk, and its results are rows below that.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,13 +23,12 @@ from clew.index.store.segments import MappedSegment
 Segment = Mapping[str, NDArray[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class LayerTable:
+class LayerTable(NamedTuple):
     """The schema of one stored layer; column names omit the layer's name."""
 
     above: str  # the layer above, and the column that says which row of it a row belongs to
     columns: tuple[str, ...] = ()  # numbers about the row
-    ragged: Mapping[str, str] = field(default_factory=dict)  # a count to the array it cuts
+    ragged: Mapping[str, str] = MappingProxyType({})  # a count to the array it cuts
     vectors: bool = False
 
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -46,8 +46,7 @@ class MissingSegment(DamagedIndex):
     """The file of a segment is missing: lost, or deleted by a compaction."""
 
 
-@dataclass(frozen=True, slots=True)
-class Blocks:
+class Blocks(NamedTuple):
     """An array written in pieces, as it may exceed memory."""
 
     shape: tuple[int, ...]

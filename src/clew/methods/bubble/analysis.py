@@ -6,9 +6,8 @@ generic ones and relaxes those that the graph may word differently, with a previ
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from string import punctuation
-from typing import Any
+from typing import Any, NamedTuple
 
 from clew import steps
 from clew.base.types import DirectAnswer, Hit
@@ -48,8 +47,7 @@ _SCHEMA = closed_schema(
 _PUNCTUATION = punctuation + "“”‘’„«»‹›…¿¡。，、；：？！「」『』《》（）"  # around a word
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Concept:
+class Concept(NamedTuple):
     """A concept that a question needs, with the words to search for."""
 
     text: str
@@ -64,8 +62,7 @@ class Concept:
         return tuple(dict.fromkeys(filter(None, (first, *self.relaxed))))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Analysis:
+class Analysis(NamedTuple):
     """The concepts and the type of a question."""
 
     concepts: tuple[Concept, ...]
@@ -97,8 +94,7 @@ def analyse(
     if not reply.error:
         answer, notes = _parse_answer(reply.data, shown) if early else (None, ())
         concepts = tuple(
-            replace(
-                concept,
+            concept._replace(
                 specialised=concept.specialised if specialise else "",
                 relaxed=concept.relaxed if shown else (),
             )
@@ -110,7 +106,7 @@ def analyse(
             )
     fault = reply.error or "it found no concept"
     note = f"the LLM did not analyse the question ({fault}): its names and phrases instead"
-    return replace(_analyse_words(query, snapshot, models, specialise=specialise), notes=(note,))
+    return _analyse_words(query, snapshot, models, specialise=specialise)._replace(notes=(note,))
 
 
 # -- by an LLM ------------------------------------------------------------------------------------

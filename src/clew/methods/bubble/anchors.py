@@ -6,7 +6,7 @@ BubbleRAG (arXiv:2603.20309, §3.2): candidates by similarity, grouped and weigh
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from clew import steps
 from clew.methods.bubble.analysis import Analysis, Concept
@@ -39,8 +39,7 @@ _SCHEMA = closed_schema(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class AnchorGroup:
+class AnchorGroup(NamedTuple):
     """Nodes that may stand for a concept; any of them will do."""
 
     concept: Concept
@@ -48,8 +47,7 @@ class AnchorGroup:
     nodes: Mapping[int, Found]  # best first
 
 
-@dataclass(frozen=True, slots=True)
-class Anchors:
+class Anchors(NamedTuple):
     """The groups of a question, in the order of its concepts."""
 
     groups: tuple[AnchorGroup, ...]
@@ -90,10 +88,10 @@ def _normalize_weights(groups: Sequence[AnchorGroup]) -> tuple[AnchorGroup, ...]
         nodes = frozenset(group.nodes)
         if nodes in first:
             before = first[nodes]
-            joint = replace(before.concept, text=f"{before.concept.text}{_AND}{group.concept.text}")
-            first[nodes] = replace(before, concept=joint, weight=before.weight + share)
+            joint = before.concept._replace(text=f"{before.concept.text}{_AND}{group.concept.text}")
+            first[nodes] = before._replace(concept=joint, weight=before.weight + share)
         else:
-            first[nodes] = replace(group, weight=share)
+            first[nodes] = group._replace(weight=share)
     return tuple(first.values())
 
 

@@ -1,7 +1,7 @@
 """Grow candidates by the adjacent triples that an LLM chooses."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from clew import steps
 from clew.algo.pool import take_fitting
@@ -19,8 +19,7 @@ _SCHEMA = closed_schema(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Choice:
+class _Choice(NamedTuple):
     """The choice at one depth."""
 
     added: tuple[GrownTriple, ...] = ()

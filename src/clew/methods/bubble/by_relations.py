@@ -7,7 +7,7 @@ entities, scored as by `paths`: all relations together and in order, so a relati
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +25,7 @@ _HOPS = 3  # at most, of a walk
 _ANSWERS = 20  # ends of walks to which a candidate grows
 
 
-@dataclass(frozen=True, slots=True)
-class _Path:
+class _Path(NamedTuple):
     """A path from a candidate: the candidate's triples, then the path's."""
 
     triples: tuple[int, ...]

@@ -7,7 +7,8 @@ come first, then those of entities, then those near the query; hybrid retrieval 
 from bisect import bisect_left
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,8 +46,7 @@ _SOURCE_REASONS = {TRIPLE: "holds it", ENTITY: "is about it"}
 _NEAR_QUESTION = "near the question"
 
 
-@dataclass(frozen=True, slots=True)
-class ShownChunk:
+class ShownChunk(NamedTuple):
     """A chunk of the evidence, and the channels that found it."""
 
     chunk: int  # row
@@ -290,7 +290,7 @@ def _fuse_hybrid(
     scores = steps.beside_hybrid(list(first), hybrid)
     rows = np.flatnonzero(scores)
     for row in rows[top_k(scores[rows], len(rows))].tolist():
-        yield replace(first.get(row, ShownChunk(row, TEXT, 0.0)), score=float(scores[row]))
+        yield first.get(row, ShownChunk(row, TEXT, 0.0))._replace(score=float(scores[row]))
 
 
 def _order_chunks(

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,7 @@ from clew.algo.topk import top_k
 from clew.methods.bubble.view import BubbleView
 
 
-@dataclass(frozen=True, slots=True)
-class GrownTriple:
+class GrownTriple(NamedTuple):
     """A triple that was added to a candidate."""
 
     triple: int  # row
@@ -22,8 +21,7 @@ class GrownTriple:
     score: float | None = None  # of the path that leads to it; None where an LLM chose it
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateGrowth:
+class CandidateGrowth(NamedTuple):
     """The triples added to a candidate, in order."""
 
     candidate: int  # its rank, from 1

@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +17,7 @@ from clew.methods.bubble.view import BubbleView
 from clew.steps.graph_paths import NamedEntity
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundCandidates:
+class FoundCandidates(NamedTuple):
     """The result of a search."""
 
     groups: Sequence[AnchorGroup] = ()
@@ -31,8 +31,7 @@ class FoundCandidates:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """The candidate that a triple of the evidence comes from."""
 
     candidate: int  # the rank of the first that has it

@@ -4,7 +4,7 @@ Texts are linked to words only, so conjugate gradients can solve for the texts, 
 exactly than iterating.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +31,7 @@ _QUESTION_WORD = "a word of the question"
 _NEARBY_WORD = "a word of texts near the question"
 
 
-@dataclass(frozen=True, slots=True)
-class TextSpread:
+class TextSpread(NamedTuple):
     """The scores of the n sub-chunks and the m terms."""
 
     texts: NDArray[np.float64]  # (n,)
@@ -40,8 +39,7 @@ class TextSpread:
     reasons: dict[int, str]  # why a term was a seed
 
 
-@dataclass(frozen=True, slots=True)
-class _Graph:
+class _Graph(NamedTuple):
     """The graph of sub-chunks and their terms, weighted by rarity."""
 
     edges: BipartiteGraph

@@ -11,9 +11,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from hashlib import sha256
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -24,6 +21,7 @@ from clew.models import Prompt, ReadPart
 from clew.models.prompts.quoted import Value, render_values
 
 PAPERS = ("agrag", "clue", "ket")  # folders here: prompts with the duties of a paper's
+FOLDER = Path(__file__).parent
 _SUFFIX = ".md"
 _FILE = compile_re(r"version: (\S+)\n+# system\n(.*?)\n# user\n(.*)\Z", re.DOTALL)
 
@@ -63,8 +61,7 @@ def prompt_versions() -> dict[str, str]:
 
 def list_prompts() -> list[str]:
     """Return the names of all prompts."""
-    names = (each.name for each in files(__name__).iterdir() if each.name.endswith(_SUFFIX))
-    return sorted(name.removesuffix(_SUFFIX) for name in names)
+    return sorted(each.stem for each in FOLDER.glob(f"*{_SUFFIX}"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,9 +88,11 @@ def read_wording(folder: Path) -> FolderWording:
     one to it. Raises InputError for a file of no prompt's name, one that lacks a part, and a slot
     that Clew does not fill.
     """
+    from hashlib import sha256
+
     own = {name: _slots(_parts(name)[2]) for name in list_prompts()}
     is_paper = folder.name in PAPERS and not folder.exists()
-    folder = Path(str(files(__name__) / folder.name)) if is_paper else folder
+    folder = FOLDER / folder.name if is_paper else folder
     found: dict[str, Parts] = {}
     for file in sorted(folder.glob(f"*{_SUFFIX}")):
         if file.stem not in own:
@@ -116,10 +115,10 @@ def _slots(user: str) -> set[str]:
 
 @cache
 def _parts(name: str) -> Parts:
-    return _read(files(__name__) / f"{name}{_SUFFIX}")
+    return _read(FOLDER / f"{name}{_SUFFIX}")
 
 
-def _read(file: Traversable) -> Parts:
+def _read(file: Path) -> Parts:
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -9,8 +9,6 @@ who wrote one of them could not know it.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from hashlib import sha256
 from typing import NamedTuple
 
 from clew.text.imitations import disarm, imitates
@@ -41,8 +39,7 @@ class Excerpt(NamedTuple):
         return f"{self.mark}{quote_json(self.text)}"
 
 
-@dataclass(frozen=True, slots=True)
-class QuotedBlock:
+class QuotedBlock(NamedTuple):
     """Excerpts, and how they are joined in an unguarded prompt."""
 
     pieces: Sequence[Excerpt]
@@ -82,6 +79,8 @@ def quote_json(text: str) -> str:
 
 def _fence(texts: Iterable[str]) -> str:
     """Return a deterministic word that occurs in none of the texts."""
+    from hashlib import sha256
+
     whole = "\n".join(texts)
     digest = sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
     while (fence := f"fence-{digest[:_FENCE_DIGITS]}") in whole:

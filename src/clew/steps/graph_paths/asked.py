@@ -7,7 +7,7 @@ to the beginning of the path, and what is said beside it to the end.
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from clew.text.analyze import STOP_WORDS, term_spans, terms
 from clew.text.normalize import collapse
@@ -34,8 +34,7 @@ _AGAIN = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionPhrases:
+class QuestionPhrases(NamedTuple):
     """A question without its names."""
 
     rest: str  # its words

@@ -1,7 +1,7 @@
 """Find the entities of the graph that a question names."""
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,7 @@ _LIKE = 0.75  # the least cosine of a name to that of an entity which it may mea
 _NOT_NAMES = ("DATE", "TERM")
 
 
-@dataclass(frozen=True, slots=True)
-class NamedEntity:
+class NamedEntity(NamedTuple):
     """An entity named in a question."""
 
     entity: int  # row

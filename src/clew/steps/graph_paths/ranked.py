@@ -1,9 +1,8 @@
 """Rank the answers of a graph, each with the path to it."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from itertools import islice
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +25,7 @@ _LEAST_SHARE = 0.05  # of the best score, which any other answer has
 _SHARPNESS = 3.0  # of the shares of walks: a score that is less by 1 / this is e times less likely
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReachLimits:
+class ReachLimits(NamedTuple):
     """The limits of the search, and how to read a question."""
 
     reading: Reading = "words"  # or "text": as one text
@@ -38,8 +36,7 @@ class ReachLimits:
     edges: int = 1_000_000  # after which no further walk from a start is taken up
 
 
-@dataclass(frozen=True, slots=True)
-class ReachedEntity:
+class ReachedEntity(NamedTuple):
     """A candidate answer."""
 
     entity: int  # row
@@ -50,8 +47,7 @@ class ReachedEntity:
     is_asked: bool  # the walk has all relations of the question, and no other
 
 
-@dataclass(frozen=True, slots=True)
-class RankedAnswers:
+class RankedAnswers(NamedTuple):
     """The answers that a question's walks end at, best first."""
 
     starts: tuple[NamedEntity, ...]
@@ -59,8 +55,7 @@ class RankedAnswers:
     ended: bool = False  # some walks were not looked at, as they had too many triples
 
 
-@dataclass(frozen=True, slots=True)
-class _Way:
+class _Way(NamedTuple):
     """A walk of the question."""
 
     score: float

@@ -6,7 +6,6 @@ import io
 import json
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,7 @@ from clew.text.normalize import entity_key
 
 BUILT = Triple(subject="Fram", relation="built by", object="Colin Archer")
 LEFT = Triple(subject="Fram", relation="left", object="Vardø")
-MORE = replace(BUILT, description='Archer built "Fram".', strength=7)
+MORE = BUILT._replace(description='Archer built "Fram".', strength=7)
 
 PREFIXES = """@prefix : <http://sea.example/> .
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .

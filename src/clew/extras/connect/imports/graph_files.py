@@ -111,7 +111,7 @@ def state_line(file: File, line: int, parse: Parse) -> Iterator[Stated | Skipped
     for stated in extracted.triples:
         if "_" in stated.relation:
             words = collapse(stated.relation.replace("_", " "))
-            stated = replace(stated, relation=words or stated.relation)  # noqa: PLW2901
+            stated = stated._replace(relation=words or stated.relation)  # noqa: PLW2901
         yield Stated(triple=stated, document_id=document, line=line)
 
 

@@ -19,9 +19,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from textwrap import shorten
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING, NamedTuple, cast
 from urllib.parse import quote, unquote
 
 from clew.base.runtime.arguments import SURROGATE
@@ -68,8 +67,7 @@ _NO_CHARACTER = r"\uNONE"  # in the place of what is none: the parser then refus
 Rank = tuple[str, int, str]  # language, place in `_LABELS`, text: the least is the name
 
 
-@dataclass(frozen=True, slots=True)
-class _IriNames:
+class _IriNames(NamedTuple):
     """The names of a file's IRIs, and the language of its literals."""
 
     entities: Mapping[str, str]  # nothing for one whose name would be too long

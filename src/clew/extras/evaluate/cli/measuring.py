@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from clew.api import Added, Index
-    from clew.base.types import CostEstimate, Scalar
+    from clew.base.reports import CostEstimate
+    from clew.base.types import Scalar
     from clew.extras.evaluate.datasets import Dataset
     from clew.extras.evaluate.measure import Protocol
     from clew.extras.evaluate.papers import (

@@ -4,7 +4,7 @@ A resource is a document that the caller may see; its URI is `clew://INDEX/DOCUM
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import unquote
 
 import mcp_types as types
@@ -65,8 +65,7 @@ TEMPLATE = types.ResourceTemplate(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Prompt:
+class _Prompt(NamedTuple):
     """A prompt with one argument."""
 
     description: str

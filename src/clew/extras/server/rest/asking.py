@@ -9,7 +9,8 @@ from starlette.responses import StreamingResponse
 from clew.answers.pipeline import Listeners
 from clew.answers.question import MOST_CHARACTERS, Question
 from clew.base.display.shown import make_view
-from clew.base.types import Answer, Document, Evidence, Plan
+from clew.base.reports import Plan
+from clew.base.types import Answer, Document, Evidence
 from clew.errors import ClewError, InputError
 from clew.extras.graphs.threads import draw_evidence
 from clew.extras.server import bodies

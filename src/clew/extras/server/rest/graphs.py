@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import Field
 
-from clew.base.types import Changes, Theme
+from clew.base.reports import Changes, Theme
 from clew.extras.graphs.index_graph import MOST_NODES
 from clew.extras.graphs.threads import draw_evidence
 from clew.extras.server.bodies import LONGEST_FILTER, Body, Part, QueryParameters, Whole
