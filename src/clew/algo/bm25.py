@@ -6,7 +6,7 @@ as by Turtle and Flood (1995), "Query evaluation: strategies and optimizations":
 first, and no new chunk once what is left of the terms cannot lift one among the best.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,7 @@ _K1, _B = 1.2, 0.75
 _ROUNDING = 2 * 10.0**-DECIMALS  # scores that are nearer than this may be equal
 
 
-@dataclass(frozen=True, slots=True)
-class _Posting:
+class _Posting(NamedTuple):
     """The chunks that contain a query term, with its frequency in each."""
 
     chunks: NDArray[np.integer]  # ascending
@@ -34,8 +33,7 @@ class _Posting:
         return np.asarray(self.most * tf / (tf + _K1 * (1 - _B + _B * length)))
 
 
-@dataclass(frozen=True, slots=True)
-class Lengths:
+class Lengths(NamedTuple):
     """The lengths of chunks in terms."""
 
     of_chunks: NDArray[np.number]  # (n_chunks,)

@@ -1,6 +1,6 @@
 """Choose rows as a set, greedily by what each adds to the rows already chosen."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from clew.algo.topk import find_highest
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
+class Candidates(NamedTuple):
     """The rows to choose from, and how they overlap with others."""
 
     prior: NDArray[np.float64]  # (n,) 0 to 1, what each is worth by itself
@@ -19,8 +18,7 @@ class Candidates:
     repeats: NDArray[np.bool_]  # (n, n), whether row i says what row j says
 
 
-@dataclass(frozen=True, slots=True)
-class QueryTokens:
+class QueryTokens(NamedTuple):
     """The query's m token vectors, and a vector of each row in the same space."""
 
     weights: NDArray[np.float64]  # (m,) >= 0
@@ -28,8 +26,7 @@ class QueryTokens:
     vectors: NDArray[np.float32]  # (n, d) of length one; (n, 0) where there are none
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChoiceWeights:
+class ChoiceWeights(NamedTuple):
     """The weights of the criteria beside a row's prior, whose weight is 1."""
 
     gain: float = 2.5  # of the query's tokens that no chosen row met so well

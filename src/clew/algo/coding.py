@@ -13,7 +13,6 @@ Columns of int32 are kept in one or two bytes per number if their range allows i
 says so, since no column is of these types by itself.
 """
 
-import hashlib
 import threading
 from itertools import pairwise
 from typing import Any, Protocol
@@ -139,6 +138,8 @@ def _read_floats(rows: NDArray[np.uint8]) -> NDArray[np.float32]:
 
 def digest(vectors: Vectors) -> NDArray[np.uint8]:
     """Return a 16-byte digest of vectors."""
+    import hashlib  # which loads OpenSSL
+
     hasher = hashlib.blake2b(digest_size=16)
     for start in range(0, len(vectors), _BLOCK):
         block = np.ascontiguousarray(vectors[start : start + _BLOCK])

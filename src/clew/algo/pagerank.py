@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-@dataclass(frozen=True, slots=True)
-class LocalScores:
+class LocalScores(NamedTuple):
     """The scores of the nodes reached; all others are 0.
 
     No score exceeds the exact one; the L1 distance to the exact scores is `error`.
@@ -96,8 +95,7 @@ def personalized_pagerank(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class BipartiteGraph:
+class BipartiteGraph(NamedTuple):
     """A graph whose edges join n rows to m columns.
 
     Kept are its (n, m) weights over the roots of both ends' degrees, from both sides.

@@ -7,7 +7,7 @@ techniques from rounding algorithms"; the query itself is not rounded to bits th
 Long 2024, "RaBitQ"). The exact vectors decide among the rest.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,7 @@ _PLANES = 4  # bits of a number of the query
 _BLOCK = 16_384  # rows that are compared at once
 
 
-@dataclass(frozen=True, slots=True)
-class Sketches:
+class Sketches(NamedTuple):
     """The sketches of n rows, possibly those of an earlier generation with edits."""
 
     codes: Codes  # (d / 64, n)
