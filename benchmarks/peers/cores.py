@@ -13,7 +13,7 @@ triples of the index: what differs is the algorithm. docs/results/baselines.md h
 
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
@@ -176,8 +176,13 @@ class LinearCore:
         own = settings.passage_node_weight * (settings.passage_ratio * scaled + np.log1p(bonus))
         reset = {chunk: max(float(weight), 0.0) for chunk, weight in enumerate(own)}
         reset |= {len(near) + entity: max(weight, 0.0) for entity, weight in weights.items()}
-        found = nx.pagerank(self.graph, settings.damping, reset, weight="weight", tol=1e-10)
+        found = self.rank(reset)
         return sorted(range(len(near)), key=lambda chunk: -found[chunk])
+
+    def rank(self, reset: Mapping[int, float]) -> Mapping[int, float]:
+        """Return the PageRank of each node."""
+        settings = self.settings
+        return nx.pagerank(self.graph, settings.damping, reset, weight="weight", tol=1e-10)
 
     def wake(
         self, query: str, asked: np.ndarray

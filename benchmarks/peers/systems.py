@@ -7,11 +7,12 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 DIMENSION = 384
+MORE = 10  # passages that are added afterwards
 _NAME = re.compile(r"\b[A-Z]\w+(?: [A-Z]\w+)*")
 _PASSAGE = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 _AT_MOST = 10  # passages of a context
@@ -22,6 +23,17 @@ class Opened(NamedTuple):
 
     add: Callable[[Sequence[Any]], object]
     ask: Mapping[str, Callable[[str], object]]
+
+
+class System(NamedTuple):
+    """A system to measure."""
+
+    title: str
+    package: str  # whose version is shown
+    open: Callable[[Path, Stub], Opened]
+    like: Mapping[str, tuple[str, ...]] = {}  # its methods, and Clew's to compare each with
+    with_llm: bool = False  # whether an LLM extracts its graph
+    indexes: bool = True  # whether its index is its own, and not Clew's
 
 
 class Stub:
@@ -64,7 +76,11 @@ def open_clew(folder: Path, stub: Stub, *, llm: bool = False) -> Opened:
 
         def ask(self, prompt: Any, turns: Any = (), **_: Any) -> Turn:  # noqa: ANN401, ARG002
             stub.count(prompt.system, prompt.user)
-            reply = {number: _extract(stub, text) for number, text in _PASSAGE.findall(prompt.user)}
+            _, asked, question = prompt.user.rpartition("Question: ")
+            reply: dict[str, Any] = {n: _extract(stub, t) for n, t in _PASSAGE.findall(prompt.user)}
+            if asked and not reply:  # the keywords of a question
+                names = stub.name(question)[-3:]
+                reply = {"specific": names, "general": names}
             return Turn(json.dumps(reply), prompt_tokens=1, completion_tokens=1)
 
         def count_tokens(self, *_: Any) -> None:  # noqa: ANN401
@@ -73,11 +89,52 @@ def open_clew(folder: Path, stub: Stub, *, llm: bool = False) -> Opened:
     chosen = models(HashEmbedder(DIMENSION), llm=Chat() if llm else None)
     index = clew.open(folder / "my.clew", models=chosen)
     triples: dict[str, Any] = {"triples": "llm"} if llm else {}
-    methods = ("walk", "hybrid", "dense", "bm25", "pagerank", "clue")
-    return Opened(
-        lambda documents: index.add(documents, **triples),
-        {name: partial(index.search, method=name) for name in methods},
-    )
+    methods = ("walk", "hybrid", "dense", "bm25", "pagerank", "clue", "linearrag")
+    asks = {name: partial(index.search, method=name) for name in methods}
+    if llm:  # it searches triples
+        asks["lightrag, mix"] = partial(index.search, method="lightrag", mode="mix")
+    return Opened(lambda documents: index.add(documents, **triples), asks)
+
+
+def open_linearrag_core(folder: Path, stub: Stub) -> Opened:  # noqa: ARG001 -- it asks no LLM
+    """Open an index of Clew's for LinearRAG's core, with PageRank by igraph, as released.
+
+    How often a passage has a name is counted once, where the released code counts at each question.
+    """
+    from cores import LinearCore, LinearSettings, World
+
+    import clew
+    from clew.testing import HashEmbedder, models
+
+    class Core(LinearCore):
+        @cached_property
+        def joined(self) -> Any:  # noqa: ANN401 -- igraph.Graph
+            import igraph
+
+            edges = list(self.graph.edges(data="weight"))
+            graph = igraph.Graph(len(self.graph), [edge[:2] for edge in edges])
+            graph.es["weight"] = [weight for *_, weight in edges]
+            return graph
+
+        def rank(self, reset: Mapping[int, float]) -> Any:  # noqa: ANN401 -- by node
+            return self.joined.personalized_pagerank(
+                damping=self.settings.damping,
+                directed=False,
+                weights="weight",
+                reset=[reset.get(node, 0.0) for node in range(len(self.graph))],
+                implementation="prpack",
+            )
+
+    index = clew.open(folder / "my.clew", models=models(HashEmbedder(DIMENSION)))
+    core: list[Core] = []
+
+    def ask(question: str) -> object:
+        if not core:
+            world = World(index.snapshot(), index.models)
+            core.append(Core(world, LinearSettings(), world.occurrences, adjacent=True))
+        return core[0](question)
+
+    return Opened(index.add, {"retrieve": ask})
 
 
 def _extract(stub: Stub, text: str) -> dict[str, Any]:
@@ -228,18 +285,20 @@ def open_fast_graphrag(folder: Path, stub: Stub) -> Opened:
     from fast_graphrag._types import TEntity, TGraph, TRelation
 
     class Model(BaseLLMService):
-        async def send_message(self, prompt: str, **named: Any) -> Any:  # noqa: ANN401
-            stub.count(prompt, *(m["content"] for m in named.get("history_messages") or ()))
+        async def send_message(self, prompt: str, system_prompt: str = "", **named: Any) -> Any:  # noqa: ANN401
+            before = (m["content"] for m in named.get("history_messages") or ())
+            stub.count(system_prompt, prompt, *before)
             wanted = named["response_model"]
             if wanted is TEntityDescription:
                 return TEntityDescription(description="A name."), []
             if wanted is TEditRelationList:
                 return TEditRelationList(grouped_facts=[]), []
             if wanted is TQueryEntities:
-                return TQueryEntities(named=stub.name(prompt)[-3:], generic=["name"]), []
+                question = prompt.rpartition("Query:")[2].partition("Output:")[0]
+                return TQueryEntities(named=stub.name(question)[-3:], generic=["name"]), []
             if wanted is not TGraph:
                 return wanted(status="done"), []
-            text = prompt.rpartition("Document:")[2]
+            text = prompt.rpartition("**Document**:")[2].partition("<<DOCUMENT_END>>")[0]
             graph = TGraph(
                 entities=[
                     TEntity(name=n, type="OTHER", description=f"{n}.") for n in stub.name(text)
@@ -261,7 +320,7 @@ def open_fast_graphrag(folder: Path, stub: Stub) -> Opened:
         example_queries="Who built it?",
         entity_types=["OTHER"],
         config=GraphRAG.Config(
-            llm_service=Model(), embedding_service=Embedder(embedding_dim=DIMENSION)
+            llm_service=Model(model="stub"), embedding_service=Embedder(embedding_dim=DIMENSION)
         ),
     )
     return Opened(
@@ -310,14 +369,35 @@ def open_txtai(folder: Path, stub: Stub, *, graph: bool = False) -> Opened:  # n
     )
 
 
-# The package whose version is shown, and what opens its index, by the system's name.
-SYSTEMS: Mapping[str, tuple[str, Callable[[Path, Stub], Opened]]] = {
-    "clew": ("clew", open_clew),
-    "clew-llm": ("clew", partial(open_clew, llm=True)),
-    "fast-graphrag": ("fast-graphrag", open_fast_graphrag),
-    "nano-graphrag": ("nano-graphrag", open_nano_graphrag),
-    "lightrag": ("lightrag-hku", open_lightrag),
-    "chroma": ("chromadb", open_chroma),
-    "txtai": ("txtai", open_txtai),
-    "txtai-graph": ("txtai", partial(open_txtai, graph=True)),
+_TXTAI = {"hybrid": ("hybrid",), "graph": ("walk",)}
+_LIGHTRAG = ("mix", "hybrid", "local", "global")
+
+SYSTEMS: Mapping[str, System] = {
+    "clew": System("Clew", "clew", open_clew),
+    "clew-llm": System(
+        "Clew, triples by the LLM", "clew", partial(open_clew, llm=True), with_llm=True
+    ),
+    "fast-graphrag": System(
+        *("fast-graphrag", "fast-graphrag", open_fast_graphrag),
+        {"query": ("walk", "pagerank")},
+        with_llm=True,
+    ),
+    "nano-graphrag": System(
+        *("nano-graphrag", "nano-graphrag", open_nano_graphrag),
+        {"local": ("walk",), "naive": ("dense",)},
+        with_llm=True,
+    ),
+    "lightrag": System(
+        *("LightRAG", "lightrag-hku", open_lightrag),
+        {**dict.fromkeys(_LIGHTRAG, ("lightrag, mix",)), "naive": ("dense",)},
+        with_llm=True,
+    ),
+    "linearrag-core": System(
+        *("LinearRAG's core", "igraph", open_linearrag_core),
+        {"retrieve": ("linearrag",)},
+        indexes=False,
+    ),
+    "chroma": System("Chroma", "chromadb", open_chroma, {"dense": ("dense",)}),
+    "txtai": System("txtai", "txtai", open_txtai, _TXTAI),
+    "txtai-graph": System("txtai with its graph", "txtai", partial(open_txtai, graph=True), _TXTAI),
 }
