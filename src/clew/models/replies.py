@@ -241,7 +241,8 @@ def read_parts(text: str, fault: str, prompt: Prompt, read_part: ReadPart) -> Re
     pairs = [pair for value in exact for pair in _split(value, keys, read_part)]
     own = _choose({}, (*pairs, *_find_named(exact, keys)), read_part)
     is_cut = bool(fault) or is_open(text)
-    mended = [_split(value, keys, read_part) for value in repair_reply(text, is_cut=is_cut)]
+    repaired = () if _is_whole(text, exact) else repair_reply(text, is_cut=is_cut)
+    mended = [_split(value, keys, read_part) for value in repaired]
     best = _choose(own, chain.from_iterable(mended), read_part)
     if not best:
         return ReadReply(fault=fault or "there is no JSON in it that can be used", lacking=(*keys,))
@@ -252,6 +253,14 @@ def read_parts(text: str, fault: str, prompt: Prompt, read_part: ReadPart) -> Re
     why = f"{named} is missing, cut off or unreadable: give that alone" if lacking else ""
     data = {key: best[key][1] for key in keys if key in best}
     return ReadReply(data, why, lacking, sum(n for _, _, n in best.values()))
+
+
+def _is_whole(text: str, values: Sequence[Any]) -> bool:
+    """Check whether a text is one JSON value and nothing else, so that nothing can be repaired."""
+    try:
+        return [_DECODER.decode(text)] == values
+    except (ValueError, RecursionError):
+        return False
 
 
 def _choose(before: _Best, pairs: Iterable[tuple[str, Any]], read_part: ReadPart) -> _Best:

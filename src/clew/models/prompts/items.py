@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 _JOINTS = re.compile(r"[\W_]+")  # "Source Entity", "source_entity"
@@ -39,8 +40,13 @@ def read_lists(part: Any, lists: Mapping[str, ItemList]) -> tuple[Any, int]:  # 
 
 def find_field(value: Mapping[Any, Any], name: str, others: Sequence[str]) -> Any:  # noqa: ANN401 -- parsed JSON
     """Return the value of an object's field under its name or an alternative one, or None."""
-    given = {_JOINTS.sub("", str(key)).casefold(): each for key, each in value.items()}
+    given = {_fold_key(str(key)): each for key, each in value.items()}
     return next((given[each] for each in (name, *others) if given.get(each) is not None), None)
+
+
+@lru_cache(maxsize=1 << 10)  # replies have the same few keys thousands of times
+def _fold_key(key: str) -> str:
+    return _JOINTS.sub("", key).casefold()
 
 
 def _sort_items(items: list[Any], lists: Mapping[str, ItemList]) -> dict[str, list[Any] | None]:
