@@ -498,10 +498,3 @@ def test_quotes_are_ranges_of_their_passages(texts, question, most):
         assert each.passage.start <= each.start < each.end <= each.passage.end
     for a, b in combinations(found, 2):
         assert a.passage is not b.passage or a.end <= b.start or b.end <= a.start
-
-
-def test_what_a_program_is_answers_only_that():
-    """Each question about a program has the words of the line below NAME in its manual page."""
-    page = "NAME\n\ntsp - task spooler for jobs\n\nOPTIONS\n\n-S num\n    Run more jobs at once."
-    assert "-S" in quoted("How do I let the spooler run more jobs at once?", page)[0]
-    assert "task spooler" in quoted("What is tsp?", page)[0]

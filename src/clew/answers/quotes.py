@@ -47,13 +47,6 @@ _NOTICE = compile_re(
     r"\W*(?:copyright\W+(?:\(c\)|[12]\d{3})|copyright ©|©|\(c\) ?[12]\d{3}|all rights reserved)",
     re.IGNORECASE,
 )
-_NAME_LINE = 0.01  # the factor of the odds of what a manual page says below NAME
-_HEADING = 32  # characters among which the heading NAME and its line break stand
-_NAME_HEADING = compile_re(r"(?:^|\n)#* *NAME\n+$")
-_ASKS_WHAT_IS = compile_re(
-    r"\b(?:what|which) (?:is|are|does|do|program|command|tool|utility|package|function|library)\b",
-    re.IGNORECASE,
-)
 _OF_RIGHTS = compile_re(
     r"copyright|©|\b(?:licen[cs]e|rights|holders?|owns?|authors?|publish|wrote|writes|written)",
     re.IGNORECASE,
@@ -111,7 +104,6 @@ def choose_quotes(
     )
     estimated = FITTED.estimate(features)
     likely = multiply_odds(estimated.shares, factors)
-    likely = multiply_odds(likely, _find_name_factors(question, sentences, passages))
     if items := _find_items(question, sentences):
         named = np.isin(np.arange(len(sentences)), items)
         likely = np.where(named, _ITEM + (1 - _ITEM) * likely, _ITEM * likely)
@@ -188,19 +180,6 @@ def _drop_copyright(question: str, sentences: Sequence[Sentence]) -> Sequence[Se
     if _OF_RIGHTS.search(question):
         return sentences
     return [each for each in sentences if not _NOTICE.match(each.said)] or sentences
-
-
-def _find_name_factors(
-    question: str, sentences: Sequence[Sentence], passages: Sequence[Passage]
-) -> NDArray[np.float64] | None:
-    """Return the factors of odds by which the line below NAME of a manual page is less likely.
-
-    It says what a program is, in the words of every question about it. None where that is asked.
-    """
-    if _ASKS_WHAT_IS.search(question):
-        return None
-    before = (passages[s.place].text[max(s.start - _HEADING, 0) : s.start] for s in sentences)
-    return np.where([bool(_NAME_HEADING.search(each)) for each in before], _NAME_LINE, 1.0)
 
 
 def choose_sentences(
