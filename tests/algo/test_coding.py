@@ -64,6 +64,16 @@ def test_a_vector_is_coded_by_itself(bits):
         np.testing.assert_array_equal(alone[0], decode(together, 16, bits)[row])
 
 
+@pytest.mark.parametrize("d", [383, 384])
+@pytest.mark.parametrize("bits", BITS)
+def test_many_vectors_are_decoded_as_each_alone(bits, d):
+    """Of many, two bytes are looked up at once, where their number is even."""
+    vectors = np.random.default_rng(4).normal(size=(200, d)).astype(np.float32)
+    codes = encode(vectors, bits)
+    alone = np.concatenate([decode(row[None], d, bits) for row in codes])
+    np.testing.assert_array_equal(decode(codes, d, bits), alone)
+
+
 def test_bytes_by_hand():
     """The first number stands in the highest bits; behind the codes stands the factor."""
     vectors = np.array([[3, -3, 3, 3, -3, -3, -3, 3, 3]], dtype=np.float32)

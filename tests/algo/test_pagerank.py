@@ -308,9 +308,20 @@ def test_scipy_adds_up_to_the_same_bits(monkeypatch):
     whole = WholeGraph(Entries.from_matrix(graph))
     given = whole, np.asarray(graph.sum(axis=1)), {0: 1.0, 7: 0.5}
     few = local_pagerank(*given, residual=1e-10)
-    monkeypatch.setattr(pagerank, "_SMALL_GRAPH", 0)
+    monkeypatch.setattr(pagerank, "_FEW_EDGES", -1)
     many = local_pagerank(*given, residual=1e-10)
     assert few.scores.tolist() == many.scores.tolist()
+
+
+def test_scipy_is_loaded_for_many_edges_however_few_products_have_them(monkeypatch):
+    """What it saves is a time for each edge, and loading it takes one time."""
+    monkeypatch.setattr(pagerank, "_FEW_EDGES", 25)
+    whole = WholeGraph(Entries.from_matrix(adjacency(4, [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)])))
+    for _ in range(3):  # of ten edges
+        whole.multiply(np.ones(4))
+    assert "_matrix" not in vars(whole)
+    whole.multiply(np.ones(4))
+    assert "_matrix" in vars(whole)
 
 
 @pytest.mark.parametrize("beyond", [False, True])

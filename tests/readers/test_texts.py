@@ -91,9 +91,7 @@ def test_headings_of_plain_text_are_sections(document, name, text):
 
 def test_the_links_of_an_info_file_are_left_out(document):
     """Lines keep their numbers, and a list that is no menu stays."""
-    text = (
-        "\x1f\nFile: a.info,  Node: Top,  Up: (dir)\n\n* Menu:\n\n* Knots::  Of.\n* a loop\n"
-    )
+    text = "\x1f\nFile: a.info,  Node: Top,  Up: (dir)\n\n* Menu:\n\n* Knots::  Of.\n* a loop\n"
     assert document("a.info", text).text == "\n\n\n\n\n\n* a loop\n"
 
 

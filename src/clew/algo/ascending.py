@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+_DENSITY = 8  # rows up to the last one for each that is given: of fewer, flags are faster
+
 
 def match_sorted(
     among: NDArray[Any], values: NDArray[np.integer]
@@ -40,11 +42,16 @@ def merge_sums(
     second: tuple[NDArray[np.integer], NDArray[np.float64]],
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Merge two ascending lists of rows, and add the numbers of rows in both."""
-    both = np.concatenate([first[0], second[0]])
+    both, numbers = (np.concatenate(pair) for pair in zip(first, second, strict=True))
+    size = int(both.max(initial=-1)) + 1
+    if size <= _DENSITY * len(both):  # without sorting them
+        is_there = np.zeros(size, dtype=bool)
+        is_there[both] = True
+        rows = np.flatnonzero(is_there)
+        return rows, np.bincount(both, numbers)[rows].astype(np.float64, copy=False)
     order = np.argsort(both, kind="stable")  # two runs, which are merged
     both = both[order]
     is_new = np.ones(len(both), dtype=bool)
     is_new[1:] = both[1:] != both[:-1]
-    numbers = np.concatenate([first[1], second[1]])[order]
-    sums = np.bincount(np.cumsum(is_new) - 1, numbers)
+    sums = np.bincount(np.cumsum(is_new) - 1, numbers[order])
     return both[is_new].astype(np.intp), sums.astype(np.float64, copy=False)

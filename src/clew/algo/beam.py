@@ -139,10 +139,12 @@ def _multiply_pools(
     products: dict[tuple[int, int], NDArray[np.floating]] = {}
     for places, entities in together.items():
         rows = np.concatenate([pools[entity] for entity in entities])
-        towards = multiply_rows(vectors, rows, directions[list(places)].T)
-        ends = np.cumsum([len(pools[entity]) for entity in entities])
-        for entity, part in zip(entities, np.split(towards, ends[:-1]), strict=True):
-            products |= {(place, entity): part[:, i] for i, place in enumerate(places)}
+        towards = multiply_rows(vectors, rows, directions[list(places)].T).T
+        end = 0
+        for entity in entities:
+            start, end = end, end + len(pools[entity])
+            for place, of_place in zip(places, towards, strict=True):
+                products[place, entity] = of_place[start:end]
     return products
 
 

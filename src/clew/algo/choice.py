@@ -1,5 +1,6 @@
 """Choose rows as a set, greedily by what each adds to the rows already chosen."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -72,7 +73,7 @@ def choose_rows(
 def _token_cosines(tokens: QueryTokens, left: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the (n,) cosines of rows to tokens, weighted by what is still uncovered (`left`)."""
     query = left @ tokens.tokens
-    length = float(np.linalg.norm(query)) if len(query) else 0.0
+    length = math.sqrt(query @ query)  # several times as fast as NumPy's norm
     if not length > 0:
         return np.zeros(len(tokens.vectors))
     return np.asarray(tokens.vectors @ (query / length), dtype=np.float64)

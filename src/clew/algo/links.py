@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
@@ -42,13 +43,17 @@ def replace_data(matrix: Matrix, data: NDArray[Any]) -> Matrix:
 def expand_ranges(firsts: NDArray[Any], lasts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return all numbers of the ranges [firsts[i], lasts[i]), and the i of each."""
     lengths = lasts - firsts
-    return np.repeat(np.arange(len(lengths)), lengths), _places_in_ranges(firsts, lengths)
+    return np.repeat(np.arange(len(lengths)), lengths), _join_ranges(firsts, lengths)[0]
 
 
-def _places_in_ranges(firsts: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
-    places = np.repeat(firsts - lengths.cumsum() + lengths, lengths)
+def _join_ranges(
+    firsts: NDArray[Any], lengths: NDArray[Any]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return all numbers of the ranges, and the offset of each range among them and the end."""
+    ends = count_ends(lengths)
+    places = (firsts - ends[:-1]).repeat(lengths)
     places += np.arange(len(places))
-    return places
+    return places, ends
 
 
 class ReadRanges(Protocol):
@@ -81,6 +86,11 @@ class Entries:
         """Return the row of each entry."""
         return np.repeat(np.arange(self.shape[0]), self.counts)
 
+    def split_rows(self) -> list[list[int]]:
+        """Return the columns of each row."""
+        ends, columns = self.indptr.tolist(), self.indices.tolist()
+        return [columns[start:end] for start, end in pairwise(ends)]
+
     def sum_rows(self) -> NDArray[np.float64]:
         """Return the (n_rows,) sums of the data of each row."""
         sums = np.zeros(self.shape[0])
@@ -99,15 +109,15 @@ def take_rows(matrix: Matrix | Entries, rows: NDArray[np.integer]) -> Entries:
     """Return the entries of some rows of a matrix, or of entries, in memory."""
     starts = matrix.indptr[rows]
     counts = matrix.indptr[rows + 1] - starts
-    places, shape = _places_in_ranges(starts, counts), (len(rows), matrix.shape[1])
+    places, ends = _join_ranges(starts, counts)
     indices, data = matrix.indices.take(places), matrix.data.take(places)
-    return Entries(shape, count_ends(counts), indices, data)
+    return Entries((len(rows), matrix.shape[1]), ends, indices, data)
 
 
 def count_ends(counts: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return the offsets of groups of the given `counts`: one more than there are groups."""
     ends = np.zeros(len(counts) + 1, dtype=np.int64)
-    np.cumsum(counts, out=ends[1:])
+    counts.cumsum(out=ends[1:])
     return ends
 
 
@@ -177,12 +187,11 @@ class StoredLink:
     def entries_of(self, rows: NDArray[np.integer]) -> Entries:
         rows = np.asarray(rows, dtype=np.intp)
         starts, stops = self.indptr[rows], self.indptr[rows + 1]
-        places = _places_in_ranges(starts, stops - starts)
-        indices = widen(self.indices(starts, stops)[places])
-        data = self._weights(self.data(starts, stops)[places])
-        indptr = count_ends(stops - starts).astype(indices.dtype)
-        check_link(indices, indptr, len(rows), self.shape[1])
-        return Entries((len(rows), self.shape[1]), indptr, indices, data)
+        places, ends = _join_ranges(starts, stops - starts)
+        indices = widen(self.indices(starts, stops).take(places))
+        data = self._weights(self.data(starts, stops).take(places))
+        check_link(indices, ends, len(rows), self.shape[1])
+        return Entries((len(rows), self.shape[1]), ends.astype(indices.dtype), indices, data)
 
     @property
     def counts(self) -> NDArray[np.integer]:
@@ -212,7 +221,7 @@ class StoredLink:
 def check_link(indices: NDArray[Any], indptr: NDArray[Any], n_a: int, n_b: int) -> None:
     """Raise DamagedIndex for an index out of bounds, which compiled code would not check."""
     sound = len(indptr) == n_a + 1 and indptr[0] == 0 and indptr[-1] == len(indices)
-    sound = sound and bool(np.all(indptr[1:] >= indptr[:-1]))
+    sound = sound and not (indptr[1:] < indptr[:-1]).any()
     if not sound or (len(indices) and not 0 <= indices.min() <= indices.max() < n_b):
         raise DamagedIndex("a cached link leaves its bounds: delete the folder 'cached'")
 

@@ -261,9 +261,9 @@ class WholeGraph:
     def multiply(self, vector: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the (n,) products of the rows with a vector.
 
-        SciPy does it in half to a quarter of the time, to the same bits, but takes long to load.
+        SciPy does it in a quarter of the time, to the same bits, but takes long to load.
         """
-        if len(self.edges.data) > _SMALL_GRAPH or next(self._products) > _FEW_PRODUCTS:
+        if next(self._products) * len(self.edges.data) > _FEW_EDGES:
             return np.asarray(self._matrix @ vector)
         columns, owners, weights = self._by_place
         products = np.bincount(owners, weights * vector.take(columns), self.edges.shape[0])
@@ -372,15 +372,16 @@ class _Push:
         least = self._residual * self._degrees[every]
         sums = graph.sums if self._beyond is None else graph.sums + self._beyond[every]
         sums = np.where(sums > 0, sums, 1.0)
-        enough = waiting > least
+        enough = (waiting > least).astype(float)  # of floats products are faster
+        weights, kept = np.empty((2, self._n))
         while graph.counts @ enough > graph.most:
-            weights = np.where(enough, waiting, 0.0)
+            np.multiply(waiting, enough, out=weights)
             waiting -= weights
-            self.scores += (1 - self._damping) * weights
+            self.scores += np.multiply(weights, 1 - self._damping, out=kept)
             weights *= self._damping
             weights /= sums
             waiting += graph.multiply(weights)
-            np.greater(waiting, least, out=enough)
+            np.greater(waiting, least, out=enough, casting="unsafe")
         self.reached |= (self.scores > 0) | (waiting > 0)
         return np.flatnonzero(enough)
 
@@ -400,8 +401,7 @@ _LEFT = 1e-6
 _ROOMS: dict[int, tuple[NDArray[Any], ...]] = {}
 _KEPT_NODES = 2_000_000
 _DENSITY = 8  # nodes to one that is given: of fewer, flags are faster than sorting
-_SMALL_GRAPH = 500_000  # of which NumPy adds up the products
-_FEW_PRODUCTS = 1_000  # those of some 25 questions, which take as long as SciPy to load
+_FEW_EDGES = 75_000_000  # gone along by products of NumPy: as much time as SciPy takes to load
 MANY_EDGES = 1_000_000
 _MOST_EDGES = 4  # edges to one that is gone along: of fewer, all at once are faster
 

@@ -50,7 +50,7 @@ def top_k_of_groups(
 
 def find_highest(scores: NDArray[np.floating]) -> int:
     """Return the first row that `top_k` returns."""
-    return int(np.argmax(np.round(scores, DECIMALS)))
+    return int(scores.round(DECIMALS).argmax())
 
 
 def positive_top_k(scores: NDArray[np.floating], k: int) -> NDArray[np.intp]:

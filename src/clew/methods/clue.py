@@ -5,9 +5,8 @@ options beside it: docs/methods/clue.md. In large indexes an entity in very many
 those of the chunks nearest to the question, since comparing all took most of the time.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import ClassVar, Literal, TypeVar
@@ -17,16 +16,16 @@ from numpy.typing import NDArray
 
 from clew import steps
 from clew.algo.beam import Beam, Tried, UnitGraph, UnitSet, Ways, grow_unit_sets
-from clew.algo.links import neighbours
 from clew.algo.topk import min_max, top_k
 from clew.base.runtime.cached_values import Once
 from clew.base.types import Evidence, Limits, Path, Step
 from clew.index.snapshot import TRANSPOSED_LINKS, Snapshot
 from clew.index.snapshot.layers import UnitsSought
 from clew.models import Models
-from clew.steps.choosing import CANDIDATES, Select, choose_hits
+from clew.steps.choosing import CANDIDATES, Select, build_hits, order_as_set
 
 T = TypeVar("T")
+_Links = Mapping[int, Sequence[int]]  # of units to the rows of another layer
 By = Literal["sets", "chunks"]  # what ranks chunks: the sets that they support, or themselves
 
 CHUNK_SHARE = 0.5  # of a chunk's own relevance beside the votes of its sets
@@ -91,32 +90,28 @@ class Clue:
         ranked = set(rows)
         if self.fill and len(rows) < wanted:
             hybrid = steps.hybrid_ranking(snapshot, question)
-            more = _next_best(hybrid, rows, wanted)
+            others = [row for row in hybrid.best(wanted).tolist() if row not in ranked]
+            more = others[: wanted - len(rows)]
             own = hybrid.of(np.array(more, dtype=np.intp))
             below = scores.min() - (1.0 - own)  # hybrid scores are at most 1
             rows, scores = rows + more, np.concatenate([scores, below])
-        evidence = Evidence(
+        if self.as_set:
+            order, choice = order_as_set(snapshot, question, rows, scores, most=self.chunks)
+            rows = [rows[i] for i in order[: self.chunks]]
+            hits = build_hits(snapshot, rows, choice)
+        else:
+            hits = steps.hits(snapshot, rows, scores)
+        seeds = [steps.UnreadStep("entity", *each) for each in sorted(reasons.items())]
+        return Evidence(
             query=query,
             method=self.name,
-            hits=steps.hits(snapshot, rows, scores),
-            seeds=tuple(
-                steps.read_steps(
-                    snapshot,
-                    [
-                        steps.UnreadStep("entity", row, reason)
-                        for row, reason in sorted(reasons.items())
-                    ],
-                )
+            hits=hits,
+            paths=_read_paths(
+                snapshot, query, {row: support[row].best for row in rows if row in ranked}, reasons
             ),
+            seeds=tuple(steps.read_steps(snapshot, seeds)),
             notes=notes,
         )
-        if self.as_set:
-            evidence = choose_hits(snapshot, question, evidence, self.chunks)
-            rows = snapshot.layer("chunk").rows([hit.chunk_id for hit in evidence.hits])
-        paths = _read_paths(
-            snapshot, query, {row: support[row].best for row in rows if row in ranked}, reasons
-        )
-        return replace(evidence, paths=paths)
 
     def seeks(self, query: str, snapshot: Snapshot, models: Models) -> UnitsSought:
         """Return the entities whose units the search compares, and the directions."""
@@ -211,13 +206,8 @@ def _build_graph(
         links = [snapshot.linked("unit", "entity").entries_of(new)]
         if title_links:
             links.append(steps.chunk_titles(snapshot, layer.columns["chunk"][new]))
-        sets: list[set[int]] = [set() for _ in new]
-        for link in links:
-            ends = link.indptr.tolist()
-            columns = link.indices.tolist()
-            for i, own in enumerate(sets):
-                own.update(columns[ends[i] : ends[i + 1]])
-        return [tuple(sorted(own)) for own in sets]
+        together = zip(*(link.split_rows() for link in links), strict=True)
+        return [tuple(sorted(set().union(*own))) for own in together]
 
     def read_units(new: NDArray[np.integer]) -> list[NDArray[np.integer]]:
         return steps.entity_units(snapshot, new, titles=title_links, near=near)
@@ -246,36 +236,30 @@ class _Support:
 
 
 def _collect_support(snapshot: Snapshot, sets: Sequence[UnitSet]) -> dict[int, _Support]:
-    unit_chunks, places = snapshot.linked("unit", "chunk"), _rank_sets(sets)
+    unit_chunks = _read_links(snapshot, "chunk", sets)
+    first: dict[int, int] = {}  # of each depth, whose sets come best first
+    places = [i - first.setdefault(len(own.units), i) + 1 for i, own in enumerate(sets)]
     support: dict[int, _Support] = {}
-    for i in top_k(np.array([state.score for state in sets]), len(sets)):
+    for i in top_k(np.array([state.score for state in sets]), len(sets)).tolist():
         for unit in sets[i].units:
-            for chunk in neighbours(unit_chunks, unit).tolist():
+            for chunk in unit_chunks[unit]:
                 support.setdefault(chunk, _Support(sets[i])).votes += 1 / places[i]
     return support
 
 
-def _rank_sets(sets: Sequence[UnitSet]) -> list[int]:
-    """Return the rank, from 1, of each set among those of its depth."""
-    counts: Counter[int] = Counter()
-    places = []
-    for state in sets:
-        counts[len(state.units)] += 1
-        places.append(counts[len(state.units)])
-    return places
-
-
-def _next_best(ranking: steps.Ranking, rows: Sequence[int], k: int) -> list[int]:
-    """Return the best chunks of a ranking outside `rows`, to fill up to `k`."""
-    before = set(rows)
-    return [row for row in ranking.best(k).tolist() if row not in before][: k - len(rows)]
+def _read_links(snapshot: Snapshot, layer: str, sets: Iterable[UnitSet]) -> _Links:
+    """Return the rows of a layer that the units of some sets are linked to, by unit."""
+    units = list(dict.fromkeys(unit for own in sets for unit in own.units))
+    entries = snapshot.linked("unit", layer).entries_of(np.array(units, dtype=np.intp))
+    return dict(zip(units, entries.split_rows(), strict=True))
 
 
 def _read_paths(
     snapshot: Snapshot, query: str, sets: Mapping[int, UnitSet], reasons: Mapping[int, str]
 ) -> tuple[Path, ...]:
     """Return a path to each chunk, over its set's units up to the first one in the chunk."""
-    stops = [list(_trace_path(snapshot, own, chunk, reasons)) for chunk, own in sets.items()]
+    links = [_read_links(snapshot, to, sets.values()) for to in ("chunk", "entity")]
+    stops = [list(_trace_path(own, chunk, links, reasons)) for chunk, own in sets.items()]
     read = iter(steps.read_steps(snapshot, [stop for each in stops for stop in each]))
     start = Step(layer="query", id="", text=query)
     return tuple(
@@ -285,12 +269,12 @@ def _read_paths(
 
 
 def _trace_path(
-    snapshot: Snapshot, state: UnitSet, chunk: int, reasons: Mapping[int, str]
+    state: UnitSet, chunk: int, links: Sequence[_Links], reasons: Mapping[int, str]
 ) -> Iterator[steps.UnreadStep]:
-    unit_chunks, unit_entities = snapshot.linked("unit", "chunk"), snapshot.linked("unit", "entity")
+    unit_chunks, unit_entities = links
     before: set[int] = set()  # entities of the units so far
     for unit, via in zip(state.units, state.via, strict=True):
-        mentioned = neighbours(unit_entities, unit).tolist()
+        mentioned = unit_entities[unit]
         why = "near the question"
         if via >= 0:
             where = "in a sentence before" if via in before else "in a sentence near the question"
@@ -298,7 +282,7 @@ def _trace_path(
             why = "mentions it" if via in mentioned else "stands under this title"
         yield steps.UnreadStep("unit", unit, why)
         before.update(mentioned)
-        if chunk in neighbours(unit_chunks, unit):
+        if chunk in unit_chunks[unit]:
             break
     yield steps.UnreadStep("chunk", chunk, "holds it")
 

@@ -14,7 +14,14 @@ from clew.base.types import Evidence, Limits
 from clew.index.snapshot import Snapshot
 from clew.models import Models
 from clew.steps.choosing import Select
-from clew.steps.entity_graph import WEIGHTS, build_restart, entity_graph, seed_entities, seed_steps
+from clew.steps.entity_graph import (
+    WEIGHTS,
+    best_chunks,
+    build_restart,
+    entity_graph,
+    seed_entities,
+    seed_steps,
+)
 from clew.steps.threads import Spread, strongest_paths
 
 
@@ -52,7 +59,7 @@ class PageRank:
             notes += ("nothing to start from: used the chunks nearest to the query",)
             return steps.nearest_chunks(snapshot, question, "pagerank", self.chunks, notes)
         influence = graph.spread_near(restart, self.damping)
-        rows = graph.best_chunks(influence, self.chunks, hybrid)
+        rows = best_chunks(influence, graph.n_chunks, self.chunks, hybrid)
         spread = Spread(influence=influence, seeds=seeds)
         return Evidence(
             query=query,

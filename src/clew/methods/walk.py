@@ -15,14 +15,15 @@ from clew.algo.choice import ChoiceWeights
 from clew.algo.pagerank import LocalScores
 from clew.algo.topk import min_max
 from clew.base.derived import Derived
-from clew.base.types import Evidence, Hit, Limits
+from clew.base.types import Evidence, Limits
 from clew.index.snapshot import Snapshot
 from clew.models import Models
-from clew.steps.choosing import CANDIDATES, ChosenChunks, Select, choose_chunks
+from clew.steps.choosing import CANDIDATES, ChosenChunks, Select, build_hits, choose_chunks
 from clew.steps.entity_graph import (
     WEIGHTS,
     EntityGraph,
     Seeds,
+    best_chunks,
     build_restart,
     count_titles,
     entity_graph,
@@ -86,7 +87,7 @@ class Walk:
         shares = ChoiceWeights(gain=self.gain, residual=self.residual, named=self.named)
 
         def choose(influence: LocalScores, most: int) -> ChosenChunks:
-            rows = graph.best_chunks(influence, self.candidates)
+            rows = best_chunks(influence, graph.n_chunks, self.candidates)
             chunks = np.array(rows, dtype=np.intp)
             prior = min_max(np.log(np.maximum(influence.get(chunks), _MIN_INFLUENCE)))
             if words:
@@ -95,12 +96,12 @@ class Walk:
 
         rate = partial(_rate_entities, snapshot, question)
         spread, choice = self._walk_legs(graph, restart, seeds, choose, rate)
-        more = graph.best_chunks(spread.influence, self.chunks + len(choice.rows), hybrid)
+        more = best_chunks(spread.influence, graph.n_chunks, self.chunks + len(choice.rows), hybrid)
         rows = list(dict.fromkeys([*choice.rows, *more]))[: self.chunks]
         return Evidence(
             query=query,
             method="walk",
-            hits=_build_hits(snapshot, rows, choice.also),
+            hits=build_hits(snapshot, rows, choice),
             paths=strongest_paths(snapshot, query, graph, spread, rows),
             seeds=seed_steps(snapshot, seeds),
             notes=notes,
@@ -141,7 +142,7 @@ class Walk:
             entities = graph.chunk_entities.row(chunk)
             rates = rate(chunk)
             for entity, rarity in zip(entities.tolist(), graph.rarity[entities], strict=True):
-                node, old = graph.first_entity + entity, self.known if entity in seeds else 1.0
+                node, old = graph.n_chunks + entity, self.known if entity in seeds else 1.0
                 rated = float(rarity) * old * rates.get(entity, 1.0)  # 1 of the title
                 weights[node] = weights.get(node, 0.0) + rated / place
                 origins.setdefault(entity, chunk)
@@ -184,16 +185,6 @@ def _title_sameness(snapshot: Snapshot) -> float:
 
 
 _TITLE_SAMENESS = Derived("how little titles tell chunks apart", _title_sameness)
-
-
-def _build_hits(
-    snapshot: Snapshot, rows: Sequence[int], also: Mapping[int, tuple[int, ...]]
-) -> tuple[Hit, ...]:
-    """Return chunks as hits with a score of 1 / rank, and the chunks that repeat each."""
-    hits = steps.hits(snapshot, rows, 1 / np.arange(1, len(rows) + 1))
-    ids = snapshot.layer("chunk").ids
-    pairs = zip(hits, rows, strict=True)
-    return tuple(replace(hit, also=tuple(ids(also.get(row, ())))) for hit, row in pairs)
 
 
 METHOD = Walk

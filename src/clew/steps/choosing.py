@@ -85,6 +85,13 @@ def order_as_set(
     return sorted(range(len(chunks)), key=lambda i: place[chunks[i]]), choice
 
 
+def build_hits(snapshot: Snapshot, rows: Sequence[int], choice: ChosenChunks) -> tuple[Hit, ...]:
+    """Return chunks as hits with a score of 1 / rank, and the chunks that repeat each."""
+    hits = steps.hits(snapshot, rows, 1 / np.arange(1, len(rows) + 1))
+    ids, pairs = snapshot.layer("chunk").ids, zip(hits, rows, strict=True)
+    return tuple(replace(hit, also=tuple(ids(choice.also.get(row, ())))) for hit, row in pairs)
+
+
 def choose_hits(
     snapshot: Snapshot, query: steps.Query, evidence: Evidence, n: int | None = None
 ) -> Evidence:
@@ -198,9 +205,9 @@ def _find_repeats(
     used = sort_distinct(terms.indices)
     counts = np.zeros((len(rows), len(used)), dtype=terms.data.dtype)
     counts[terms.owners, np.searchsorted(used, terms.indices)] = terms.data
-    one, other = np.nonzero(same)
+    one, other = np.nonzero(np.triu(same))
     shared, own = np.zeros(same.shape), np.maximum(counts.sum(axis=1), 1)[:, None]
-    shared[one, other] = np.minimum(counts[one], counts[other]).sum(axis=1)
+    shared[one, other] = shared[other, one] = np.minimum(counts[one], counts[other]).sum(axis=1)
     same &= shared >= _SAME_TERMS * own
     if not same.any():
         return same

@@ -30,7 +30,6 @@ Rows = NDArray[np.integer]
 ReadSums = Callable[[Rows], NDArray[Any]]  # of some rows
 Sums = Mapping[str, ReadSums]
 
-_MAX_STOPS = 3  # entities on a path
 # Weight below this share of a node's degree stays there: it moves no chunk that matters. In small
 # graphs it goes on until nothing is left of it, in those that `walk` spreads in until no hit moves.
 _RESIDUAL, _SMALL, _NOTHING, _LITTLE = 1e-6, 20_000, 1e-10, 1e-8
@@ -102,11 +101,7 @@ class EntityGraph:
 
     @property
     def n_chunks(self) -> int:
-        return self.chunk_entities.shape[0]
-
-    @property
-    def first_entity(self) -> int:
-        return self.n_chunks
+        return self.chunk_entities.shape[0]  # the first entity's node, too
 
     @property
     def kinds(self) -> NDArray[np.float64]:
@@ -141,15 +136,6 @@ class EntityGraph:
             beyond=self.beyond,
         )
 
-    def best_chunks(
-        self, scores: LocalScores, k: int, then: steps.Ranking | None = None
-    ) -> list[int]:
-        """Return the `k` chunks of the highest scores, best first.
-
-        Where fewer have any, those follow that are best in the ranking `then`, if given.
-        """
-        return best_chunks(scores, self.n_chunks, k, then)
-
 
 def choose_residual(n_nodes: int, *, small: float = _NOTHING) -> float:
     """Return the share of a node's degree below which its residual is not pushed, for n nodes."""
@@ -157,7 +143,7 @@ def choose_residual(n_nodes: int, *, small: float = _NOTHING) -> float:
 
 
 def best_chunks(
-    scores: LocalScores, n_chunks: int, k: int, then: steps.Ranking | None
+    scores: LocalScores, n_chunks: int, k: int, then: steps.Ranking | None = None
 ) -> list[int]:
     """Return the `k` chunks with the highest scores, best first, filled up by those of `then`.
 
@@ -350,7 +336,7 @@ def build_restart(
 
     A chunk weighs `weight` of its score.
     """
-    restart = {graph.first_entity + entity: seed.weight for entity, seed in seeds.items()}
+    restart = {graph.n_chunks + entity: seed.weight for entity, seed in seeds.items()}
     best = hybrid.best(n_chunks, positive=True)
     scores = (weight * hybrid.of(best)).tolist()
     return restart | dict(zip(best.tolist(), scores, strict=True))

@@ -179,12 +179,7 @@ def read_steps(snapshot: Snapshot, stops: Sequence[UnreadStep]) -> list[Step]:
     ]
 
 
-_RANGES = (
-    "chunk",
-    "subchunk",
-    "sentence",
-    "unit",
-)  # layers whose rows have a place in their document
+_RANGES = ("chunk", "subchunk", "sentence", "unit")  # whose rows have a place in their document
 
 
 def _read_ranges(snapshot: Snapshot, name: str, rows: list[int]) -> Iterator[dict[str, Any]]:

@@ -75,7 +75,7 @@ def _find_titled(
     within = snapshot.linked("chunk", "unit").entries_of(chunks)
     owners_within, n = owners[within.owners], max(entries.shape[1], 1)
     first = snapshot.layer("unit").columns["chunk"][within.indices]  # where each stands first
-    own = np.isin(owners_within * n + first, owners * n + chunks)
+    own, _ = match_sorted(owners * n + chunks, owners_within * n + first)
     return owners_within[own], within.indices[own]
 
 

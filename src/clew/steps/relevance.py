@@ -3,12 +3,13 @@
 import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import count
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.algo.ascending import match_sorted
+from clew.algo.ascending import match_sorted, sort_distinct
 from clew.algo.links import neighbours
 from clew.base.runtime.lazy import compile_re
 from clew.index.snapshot import Snapshot
@@ -52,9 +53,12 @@ class Coverage:
         """Weigh words as if `beside` more chunks were indexed, one in a hundred with each word."""
         self._snapshot = snapshot
         self._query = query
-        self._match = match or _match_best
+        self._match: Match = match or (
+            lambda tokens, texts: best_matches(unit_rows(tokens.vectors), texts)
+        )
         self._beside = beside
-        self._matches: dict[tuple[str, int], NDArray[np.float32]] = {}
+        self._matches: dict[str, NDArray[np.float32]] = {}  # by layer, in the order of reading
+        self._places: dict[str, dict[int, int]] = {}  # of rows among these
 
     @cached_property
     def is_late(self) -> bool:
@@ -63,14 +67,15 @@ class Coverage:
 
     def of(self, layer: Literal["chunk", "unit"], rows: Sequence[int]) -> NDArray[np.float32]:
         """Return the (n, m) matches of rows with the m tokens, about 0 to 1."""
-        new = [row for row in dict.fromkeys(map(int, rows)) if (layer, row) not in self._matches]
-        if new:
-            read = self._match_vectors if self.is_late else self._match_words
-            for row, match in zip(new, read(layer, new), strict=True):
-                self._matches[layer, row] = match
-        if not len(rows):
+        places, wanted = self._places.setdefault(layer, {}), list(map(int, rows))
+        if new := [row for row in dict.fromkeys(wanted) if row not in places]:
+            read = (self._match_vectors if self.is_late else self._match_words)(layer, new)
+            before = [self._matches[layer]] if places else []
+            self._matches[layer] = np.concatenate([*before, read])
+            places.update(zip(new, count(len(places)), strict=False))
+        if not wanted:
             return np.zeros((0, len(self.weights)), dtype=np.float32)
-        return np.stack([self._matches[layer, int(row)] for row in rows])
+        return self._matches[layer][[places[row] for row in wanted]]
 
     def _match_vectors(self, layer: str, rows: Sequence[int]) -> NDArray[np.float32]:
         tokens = self._query.tokens
@@ -197,10 +202,6 @@ class _Words(NamedTuple):
     weights: NDArray[np.float64]
 
 
-def _match_best(tokens: TokenVectors, texts: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-    return best_matches(unit_rows(tokens.vectors), texts)
-
-
 class Relevance:
     """The reranker's scores of units and chunks for a query; each row is read once.
 
@@ -227,17 +228,17 @@ class Relevance:
     def of_unit_sets(self, sets: Sequence[tuple[int, ...]]) -> NDArray[np.float64]:
         """Return the (n,) scores of sets of equally many units, each read as one text."""
         layer = self._snapshot.layer("unit")
-        units = sorted({unit for own in sets for unit in own})
+        own = np.array(sets).T
+        units = sort_distinct(own.ravel())
         if self._stored:
-            place = {unit: i for i, unit in enumerate(units)}
-            members = np.array([[place[unit] for unit in own] for own in sets]).T
-            best = self._coverage.of("unit", units)[members].max(axis=0)
+            members = np.searchsorted(units, own)
+            best = self._coverage.of("unit", units.tolist())[members].max(axis=0)
             sums = layer.vectors[units][members].sum(axis=0)
             lengths = np.maximum(np.linalg.norm(sums, axis=1), 1e-12)  # a zero sum has no cosine
             support = weighted_mean(best, self._coverage.weights)
             return blend(support, sums @ self._query.vector / lengths)
-        texts = dict(zip(units, layer.texts(units), strict=True))
-        return self._score_texts([" ".join(sorted(texts[unit] for unit in own)) for own in sets])
+        texts = dict(zip(units.tolist(), layer.texts(units.tolist()), strict=True))
+        return self._score_texts([" ".join(sorted(texts[unit] for unit in each)) for each in sets])
 
     def _score_texts(self, texts: Sequence[str]) -> NDArray[np.float64]:
         new = list(dict.fromkeys(t for t in texts if t not in self._text_scores))

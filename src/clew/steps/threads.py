@@ -127,7 +127,7 @@ def _strongest_entities(
     """
     entries = graph.chunk_entities.entries_of(np.array([end.chunk for end in ends]))
     seeds = spread.seeds
-    influence = _read_influence(spread, graph.first_entity + entries.indices, ends, entries.owners)
+    influence = _read_influence(spread, graph.n_chunks + entries.indices, ends, entries.owners)
     given = graph.kinds[entries.data] * graph.rarity[entries.indices] * influence
     for i, before in enumerate(seen):
         own = slice(*entries.indptr[i : i + 2])

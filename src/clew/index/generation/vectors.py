@@ -4,6 +4,7 @@ import math
 import os
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -124,13 +125,12 @@ class StoredVectors:
         if len(self._parts) == 1 and stored.min(initial=0) >= 0:
             return self._parts[0].take(stored)
         out = np.zeros((len(stored), self._width), np.uint8)
-        owner = np.where(stored < 0, -1, np.searchsorted(self._ends, stored, side="right"))
-        order = np.argsort(owner, kind="stable")
-        ends = np.searchsorted(owner[order], np.arange(-1, len(self._parts)), side="right").tolist()
-        for part, end, first, last in zip(self._parts, self._ends, ends, ends[1:], strict=False):
+        order = np.argsort(stored, kind="stable")
+        ascending = stored[order]
+        places = np.searchsorted(ascending, np.append(0, self._ends)).tolist()
+        for part, end, (first, last) in zip(self._parts, self._ends, pairwise(places), strict=True):
             if last > first:
-                mine = order[first:last]
-                out[mine] = part.take(stored[mine] - (end - len(part)))
+                out[order[first:last]] = part.take(ascending[first:last] - (end - len(part)))
         return out
 
     def _decode(self, rows: NDArray[np.uint8]) -> NDArray[np.float32]:

@@ -216,6 +216,8 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
         some = stops > starts
         firsts = starts[some].astype(np.int64) * mapped.width // self._block
         lasts = (stops[some].astype(np.int64) * mapped.width - 1) // self._block
+        if (mapped.touched[firsts] & mapped.touched[lasts] & (lasts - firsts <= 1)).all():
+            return mapped.array  # as mostly
         n = len(mapped.sums) + 1
         inside = np.cumsum(np.bincount(firsts, minlength=n) - np.bincount(lasts + 1, minlength=n))
         self._touch(name, np.flatnonzero((inside[:-1] > 0) & ~mapped.touched))
