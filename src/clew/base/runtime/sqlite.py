@@ -10,6 +10,7 @@ file drops every lock that it holds on that file, those of its other connections
 such files are read by SQLite's own file system, as in `read_header`.
 """
 
+import atexit
 import os
 import threading
 from collections.abc import Iterator, Sequence
@@ -188,7 +189,16 @@ def _load() -> apsw.VFS:
         ) from error
     finally:
         memory.close()
+    atexit.register(_close_all)
     return places
+
+
+def _close_all() -> None:
+    """Close the connections that are still open: APSW would close them after their VFS is gone."""
+    for connection in apsw.connections():
+        if connection.open_vfs == _VFS:
+            with suppress(Error):
+                connection.close(force=True)
 
 
 @contextmanager
