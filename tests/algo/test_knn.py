@@ -170,6 +170,7 @@ def test_what_is_renewed_is_what_is_computed(history, k):
 def test_what_is_renewed_beyond_a_size(monkeypatch):
     """There nobody gets farther from its neighbours than a fresh computation would have it."""
     monkeypatch.setattr(knn, "EXACT_UP_TO", 100)
+    monkeypatch.setattr(knn, "_MAX_COMPARED", 1_000)
     terms, vectors = many()
     none = np.empty((0, 2), dtype=np.intp)
     before = np.delete(np.arange(2_500), np.arange(7, 2_500, 50))

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, eye_array
 
+from clew.algo import nearest
 from clew.algo.nearest import find_nearest, highest_columns
 
 
@@ -70,6 +71,17 @@ def test_what_is_taken_is_never_found():
     taken = csr_array(np.add.outer(np.arange(600), np.arange(600)) % 2 == 0)
     found = find_nearest(vectors, 3, taken, exact=False).rows
     assert ((found + np.arange(600)[:, None]) % 2 == 1).all()
+
+
+def test_comparisons_have_a_bound(monkeypatch):
+    """The larger the cells, the fewer a row visits, its own and the nearest of the others."""
+    monkeypatch.setattr(nearest, "_COMPARED", 100)
+    n_visits, n_compared = np.zeros(2_000, dtype=int), np.zeros(2_000, dtype=int)
+    for rows, columns in nearest.iterate_cells(clustered(2_000)):
+        n_visits[rows] += 1
+        n_compared[rows] += len(columns)
+    assert (n_visits == 5).all()  # of 88 cells
+    assert n_compared.mean() < 200
 
 
 @pytest.mark.parametrize(("exact", "n"), [(True, 600), (False, 2_500)])

@@ -74,6 +74,7 @@ def test_what_is_renewed_is_what_is_computed(vectors, states, threshold, most):
 def test_what_is_renewed_beyond_a_size(monkeypatch):
     """There a new name misses none of its like, and what was found stays."""
     monkeypatch.setattr(synonyms, "EXACT_UP_TO", 1_000)
+    monkeypatch.setattr(synonyms, "_MAX_COMPARED", 500)
     vectors = crowd(2_000, 250)
     earlier = np.arange(2_000) - np.cumsum(np.arange(2_000) % 40 == 0)
     earlier[::40] = -1
@@ -111,7 +112,7 @@ def test_many_are_not_compared_with_all(monkeypatch):
     """From a size on cells are the default."""
     vectors = crowd(50, 5)
     monkeypatch.setattr(synonyms, "EXACT_UP_TO", 49)
-    monkeypatch.setattr(synonyms, "_compare_all", None)
+    monkeypatch.setattr(synonyms, "_iterate_blocks", None)
     assert find_near_pairs(vectors, 0.8).nnz
 
 
@@ -119,7 +120,7 @@ def test_many_are_not_compared_with_all(monkeypatch):
 def test_far_from_all_pairs_are_held(monkeypatch, exact):
     """Where many names are alike, those behind the nearest are dropped on the way."""
     monkeypatch.setattr(synonyms, "_BATCH_SIZE", 8)
-    monkeypatch.setattr(synonyms, "_BLOCK", 120)
+    monkeypatch.setattr(synonyms, "_BLOCK", 12)
     vectors = np.tile(unit([UNIT[2]]), (40, 1))
     found = find_near_pairs(vectors, 0.8, most=2, exact=exact)
     np.testing.assert_allclose(found.toarray(), by_hand(vectors, 0.8, 2), atol=2e-6)
@@ -129,3 +130,35 @@ def test_far_from_all_pairs_are_held(monkeypatch, exact):
 def test_no_vectors_have_no_pairs(exact):
     """Before the first name there is none to be near."""
     assert find_near_pairs(np.empty((0, 3), dtype=np.float32), 0.8, exact=exact).shape == (0, 0)
+
+
+@pytest.fixture
+def sorted_sizes(monkeypatch):
+    """Return a list of how many pairs were sorted, each time that some were."""
+    sizes, sort = [], vars(synonyms)["_nearest_per_row"]
+
+    def sort_pairs(parts, most):
+        sizes.append(sum(len(row) for row, *_ in parts))
+        return sort(parts, most)
+
+    monkeypatch.setattr(synonyms, "_nearest_per_row", sort_pairs)
+    return sizes
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_equal_vectors_are_no_crowd(sorted_sizes, exact):
+    """Of names that are all alike no more pairs are held than the nearest of each."""
+    vectors = np.tile(unit([UNIT[2]]), (700, 1))
+    pairs = find_near_pairs(vectors, 0.8, most=5, exact=exact).toarray()
+    assert (pairs[:5] > 0).sum(axis=1).tolist() == [699] * 5
+    assert ((pairs[6:] > 0).sum(axis=1) == 5).all()
+    assert max(sorted_sizes) <= 2 * 6 * 700
+
+
+def test_what_is_kept_is_not_sorted_again_and_again(monkeypatch, sorted_sizes):
+    """Pairs wait until they are as many as were kept, even if these alone fill a batch."""
+    monkeypatch.setattr(synonyms, "_BATCH_SIZE", 100)
+    monkeypatch.setattr(synonyms, "_BLOCK", 20)
+    found = find_near_pairs(crowd(1_000, 20), 0.5, exact=True)
+    assert found.nnz > 20_000
+    assert sum(sorted_sizes) < 5 * found.nnz

@@ -22,8 +22,7 @@ from clew.errors import InputError
 
 # From here on the other way is the faster one, on two cores.
 EXACT_UP_TO = 20_000
-# √n chunks that look at all others: 32 of 2 √n cells for each are no fewer comparisons.
-_MAX_CANDIDATES = 16
+_MAX_COMPARED = 4_096  # chunks with all others: nearby cells of each have no fewer
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +62,7 @@ def choose_neighbours(
     are not among those. The (m, 2) pairs of rows `excluded`, such as overlapping chunks, get none.
 
     `exact` compares all pairs, O(n² d), by default up to `EXACT_UP_TO` chunks; beyond, most of
-    the same neighbours are found in O(n^1.5 d). Memory grows with n in both.
+    the same neighbours are found in cells (`iterate_cells`). Memory grows with n in both.
 
     Raises InputError for a k that is odd or below 2, and where the rows do not match.
     """
@@ -107,7 +106,7 @@ def update_neighbours(
     if n <= EXACT_UP_TO and not then.exact:
         return None
     n_asked = len(choosing.rows) + np.count_nonzero(gone)
-    if n > EXACT_UP_TO and n_asked > _MAX_CANDIDATES * math.isqrt(n):
+    if n > EXACT_UP_TO and n_asked > _MAX_COMPARED:
         return None
     before, lexical = lexical, update_sharing(lexical, choosing, terms, by_term)
     taken = choosing.taken + _choice_matrix(lexical.rows)

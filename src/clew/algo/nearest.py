@@ -18,9 +18,10 @@ from clew.algo.topk import DECIMALS
 
 Rows = NDArray[np.integer]
 Pairs = tuple[Rows, Rows, Rows]  # rows, columns and scores, (m,) each
-Visits = Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]
+Visits = Iterator[tuple[Rows, Rows]]  # rows, and the columns to compare them with
 
-_VISITED = 32  # cells
+_VISITED = 32  # cells, at most
+_COMPARED = 4_096  # vectors of these cells: where cells have more than 128, fewer are visited
 _ROUNDS = 6  # of Lloyd's algorithm; more move few vectors
 _SAMPLE = 32  # vectors for each cell to learn from
 _MAX_CELL = 1_024  # a cell with more is cut, so that equal vectors are not all compared
@@ -113,8 +114,8 @@ def find_nearest(vectors: Vectors, h: int, taken: csr_array, *, exact: bool) -> 
     """Return the `h` nearest by cosine of each of the (n, d) unit `vectors`.
 
     Pairs in the (n, n) `taken` are excluded. Scores are cosines in millionths. `exact` compares all
-    pairs, O(n² d); otherwise each row is compared within 32 of 2 √n cells, O(n^1.5 d), and some
-    neighbours are missed.
+    pairs, O(n² d); otherwise each row is compared within nearby cells only, and some neighbours are
+    missed: `iterate_cells`.
     """
     none = Choices.empty(len(vectors), h)
     if exact:
@@ -144,29 +145,23 @@ def update_nearest(earlier: Choices, choosing: ChoosingRows, vectors: Vectors) -
     These others keep their `earlier` choices unless a new row is nearer. O(rows n d).
     """
     h, others = earlier.rows.shape[1], np.flatnonzero(choosing.mark_others())
-    choices, pairs = Choices(earlier.rows.copy(), earlier.scores.copy()), [_no_pairs()]
+    choices, none = Choices(earlier.rows.copy(), earlier.scores.copy()), np.zeros(0, dtype=np.intp)
+    pairs: list[Pairs] = [(none, none, none)]
     choices.rows[choosing.rows], choices.scores[choosing.rows] = -1, 0
     compared = vectors if len(choosing.rows) <= _FEW_QUERIES else np.asarray(vectors)
     error = rounding_margin(vectors.shape[1])
     least = choices.lowest_scores()[others] / MILLION - error
     for rows in choosing.blocks():
-        scores = _inner_products(compared, vectors[rows])
+        scores = np.ascontiguousarray((compared @ vectors[rows].T).T)
         scores[:, ~choosing.able] = -np.inf
         new = np.flatnonzero(choosing.new[rows])
-        j, i = np.nonzero(scores[np.ix_(new, others)] >= least) if len(others) else _no_pairs()[:2]
+        j, i = np.nonzero(scores[np.ix_(new, others)] >= least)
         pairs.append(_score_free_pairs(vectors, choosing.taken, others[i], rows[new[j]]))
         scores[choosing.taken[rows].nonzero()] = -np.inf
         places, columns, cosines = _candidates(compared, rows, scores, h, error)
         made = Choices.empty(len(rows), h).add_pairs(places, columns, cosines)
         choices.rows[rows], choices.scores[rows] = made.rows, made.scores
     return choices.add_pairs(*map(np.concatenate, zip(*pairs, strict=True)))
-
-
-def _inner_products(vectors: Vectors, queries: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Return the (m, n) inner products of m queries with all vectors."""
-    if isinstance(vectors, np.ndarray):
-        return np.asarray(queries @ vectors.T)
-    return np.ascontiguousarray((vectors @ queries.T).T)
 
 
 def _candidates(
@@ -183,11 +178,6 @@ def _score_free_pairs(vectors: Vectors, taken: csr_array, rows: Rows, columns: R
     free = np.ravel(taken[rows, columns] == 0) if len(rows) else np.zeros(0, dtype=bool)
     rows, columns = rows[free], columns[free]
     return rows, columns, pair_cosines(vectors, rows, columns)
-
-
-def _no_pairs() -> Pairs:
-    none = np.zeros(0, dtype=np.intp)
-    return none, none, none
 
 
 def highest_columns(
@@ -210,7 +200,9 @@ def highest_columns(
 def iterate_cells(vectors: Vectors) -> Visits:
     """Yield the rows of each cell, with the ascending columns to compare them with.
 
-    Each row comes with each of its cells once.
+    Each row comes with each of its cells once: the nearest of 2 √n, up to 32 of them and no more
+    than have some 4,096 vectors. So beyond 65,536 vectors only the search for them, O(n^1.5 d),
+    grows faster than n: at a million it is a third of all comparisons.
     """
     if not len(vectors):
         return
@@ -219,7 +211,8 @@ def iterate_cells(vectors: Vectors) -> Visits:
     begins = np.searchsorted(cell[order], np.arange(len(centres) + 1)).tolist()
     starts = [i for a, b in pairwise(begins) for i in range(a, b, _MAX_CELL)]
     cells = np.split(order, starts[1:])
-    visited = _nearest_centres(vectors, centres[cell[order[starts]]], _VISITED)
+    n_visited = min(_VISITED, -(-_COMPARED * len(centres) // len(vectors)))
+    visited = _nearest_centres(vectors, centres[cell[order[starts]]], n_visited)
     by_cell = np.argsort(visited, axis=None, kind="stable") // visited.shape[1]
     ends = np.cumsum(np.bincount(visited.ravel(), minlength=len(cells)))
     for visitors, columns in zip(np.split(by_cell, ends[:-1]), cells, strict=True):
@@ -291,7 +284,12 @@ def indexed_pair_cosines(
     if len(places) <= _DENSE_PAIRS * len(rows):
         return pair_cosines(vectors, rows[places], columns)
     some, place = np.unique(columns, return_inverse=True)
-    return _to_millionths((quantize(vectors[rows]) @ quantize(vectors[some]).T)[places, place])
+    return cosine_matrix(vectors[rows], vectors[some])[places, place]
+
+
+def cosine_matrix(a: NDArray[np.floating], b: NDArray[np.floating]) -> NDArray[np.int32]:
+    """Return the cosines of (n, d) with (m, d) vectors, in millionths."""
+    return _to_millionths(quantize(a) @ quantize(b).T)
 
 
 def rounding_margin(dimension: int) -> float:

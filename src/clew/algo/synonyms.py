@@ -3,15 +3,22 @@
 AGRAG (Wang et al. 2025, arXiv:2511.05549) joins entities whose names have a cosine above φ.
 """
 
-import math
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew.algo.links import entry_rows
-from clew.algo.nearest import MILLION, indexed_pair_cosines, iterate_cells, rounding_margin
+from clew.algo.nearest import (
+    MILLION,
+    Visits,
+    cosine_matrix,
+    indexed_pair_cosines,
+    iterate_cells,
+    rounding_margin,
+)
 from clew.algo.row_edits import drop_disordered
 
 Rows = NDArray[np.integer]
@@ -20,11 +27,10 @@ Found = tuple[Rows, Rows, NDArray[np.float32]]
 
 # From here on the other way is the faster one, on two cores.
 EXACT_UP_TO = 20_000
-_BLOCK = 2**23  # cosines that are held at once where all pairs are compared
+_BLOCK = 2_048  # rows and columns that are compared at once
 _BATCH_SIZE = 2**22  # pairs that are held before those behind the nearest are dropped
 MOST = 100  # others that a row chooses
-# √n vectors that are compared with all: 32 of 2 √n cells for each are no fewer comparisons.
-_MAX_CANDIDATES = 16
+_MAX_COMPARED = 4_096  # vectors with all others: nearby cells of each have no fewer
 
 
 def find_near_pairs(
@@ -34,12 +40,18 @@ def find_near_pairs(
 
     A row chooses its `most` nearest others, of equal ones the first, and a pair stays where either
     chose the other. Cosines are to six decimals. `exact` compares all pairs, O(n² d), by default up
-    to `EXACT_UP_TO` vectors; else each is compared with those in 32 of 2 √n cells, O(n^1.5 d), and
-    some pairs are missed.
+    to `EXACT_UP_TO` vectors; else each is compared with those in nearby cells only, and some pairs
+    are missed: `iterate_cells`.
     """
     if exact is None:
         exact = len(vectors) <= EXACT_UP_TO
-    ways = (_compare_all if exact else _compare_in_cells)(vectors, threshold)
+    if exact:
+        every = np.arange(len(vectors))
+        blocks = _iterate_blocks(every, every)
+        later = ((rows, columns) for rows, columns in blocks if columns[-1] >= rows[0])
+        ways = _turn_around(_find_pairs(vectors, later, threshold, most))
+    else:
+        ways = _find_pairs(vectors, iterate_cells(vectors), threshold, most)
     return _symmetrize(_nearest_columns(ways, most), len(vectors))
 
 
@@ -69,25 +81,33 @@ def update_pairs(
     row, column, is_full = now[row], now[column], is_full[row]
     is_new = earlier < 0
     is_new[row[(row >= 0) & (column < 0) & is_full]] = True
-    if n > EXACT_UP_TO and np.count_nonzero(is_new) > _MAX_CANDIDATES * math.isqrt(n):
+    if n > EXACT_UP_TO and np.count_nonzero(is_new) > _MAX_COMPARED:
         return None
     if n <= EXACT_UP_TO < then.shape[0]:  # of which some may have been missed
         return None
     stays = (row >= 0) & (column >= 0)
     stays[stays] = ~is_new[row[stays]]
     old = row[stays], column[stays], cosine[stays]
-    ways = _compare_with_all(vectors, threshold, is_new, np.flatnonzero(earlier < 0))
-    return _symmetrize(_nearest_columns([old, *ways], most), n)
+    visits = chain(
+        _iterate_blocks(np.flatnonzero(is_new), np.arange(n)),
+        _iterate_blocks(np.flatnonzero(~is_new), np.flatnonzero(earlier < 0)),
+    )
+    ways = _find_pairs(vectors, visits, threshold, most)
+    return _symmetrize(_nearest_columns(chain([old], ways), most), n)
 
 
 def _nearest_columns(ways: Iterable[Found], most: int) -> Found:
-    """Return the `most` nearest columns of each row among distinct pairs."""
-    nearest: list[Found] = []
+    """Return the `most` nearest columns of each row among distinct pairs.
+
+    Pairs wait until they are as many as those that were kept, so that sorting takes O(n log n).
+    """
+    nearest, waiting, n_waiting = _nearest_per_row([], most), list[Found](), 0
     for pairs in ways:
-        nearest.append(pairs)
-        if sum(len(part[0]) for part in nearest) > _BATCH_SIZE:
-            nearest = [_nearest_per_row(nearest, most)]
-    return _nearest_per_row(nearest, most)
+        waiting.append(pairs)
+        n_waiting += len(pairs[0])
+        if n_waiting > max(_BATCH_SIZE, len(nearest[0])):
+            nearest, waiting, n_waiting = _nearest_per_row([nearest, *waiting], most), [], 0
+    return _nearest_per_row([nearest, *waiting], most)
 
 
 def _symmetrize(pairs: Found, n: int) -> csr_array:
@@ -97,62 +117,57 @@ def _symmetrize(pairs: Found, n: int) -> csr_array:
     return csr_array(choices.maximum(choices.T))
 
 
-def _compare_with_all(
-    vectors: NDArray[np.float32], threshold: float, is_compared: NDArray[np.bool_], new: Rows
+def _iterate_blocks(rows: Rows, columns: Rows) -> Visits:
+    """Yield some rows and some columns at a time, until all were compared with all."""
+    for i in range(0, len(rows), _BLOCK):
+        for j in range(0, len(columns), _BLOCK):
+            yield rows[i : i + _BLOCK], columns[j : j + _BLOCK]
+
+
+def _find_pairs(
+    vectors: NDArray[np.float32], visits: Visits, threshold: float, most: int
 ) -> Iterator[Found]:
-    """Yield pairs of the chosen rows with all rows, and of all others with new rows."""
-    n, is_new = len(vectors), np.zeros(len(vectors), dtype=bool)
-    is_new[new] = True
-    rows, columns = np.flatnonzero(is_compared), np.arange(n)
-    size = max(1, _BLOCK // max(1, n))
-    for start in range(0, len(rows), size):
-        row, column, cosine = _filter_pairs(vectors, rows[start : start + size], columns, threshold)
-        others = row != column
-        row, column, cosine = row[others], column[others], cosine[others]
-        yield row, column, cosine
-        turned = is_new[row] & ~is_compared[column]
-        yield column[turned], row[turned], cosine[turned]
+    """Yield the pairs of rows with other columns whose cosine is above a threshold.
 
-
-def _compare_all(vectors: NDArray[np.float32], threshold: float) -> Iterator[Found]:
-    """Yield all pairs above a cosine in both directions, each compared once."""
-    n = len(vectors)
-    size = max(1, _BLOCK // max(1, n))
-    for start in range(0, n, size):
-        behind = np.arange(start, n)
-        row, column, cosine = _filter_pairs(vectors, behind[:size], behind, threshold)
-        later = row < column
-        row, column, cosine = row[later], column[later], cosine[later]
-        yield row, column, cosine
-        yield column, row, cosine
-
-
-def _compare_in_cells(vectors: NDArray[np.float32], threshold: float) -> Iterator[Found]:
-    """Yield pairs above a cosine, comparing each row within nearby cells only."""
-    for rows, columns in iterate_cells(vectors):
-        row, column, cosine = _filter_pairs(vectors, rows, columns, threshold)
-        others = row != column
-        yield row[others], column[others], cosine[others]
-
-
-def _filter_pairs(
-    vectors: NDArray[np.float32], rows: Rows, columns: Rows, threshold: float
-) -> Found:
-    """Return the pairs of some rows with others whose cosine is above a threshold."""
+    Of those visited together, not many more than the `most` nearest of a row or a column.
+    """
     least = threshold - rounding_margin(vectors.shape[1])
-    near = (vectors[rows] @ vectors[columns].T).ravel() > least
-    places, behind = np.divmod(np.flatnonzero(near), max(1, len(columns)))
-    cosine = indexed_pair_cosines(vectors, rows, places, columns[behind]) / MILLION
-    rounded = cosine.astype(np.float32)
-    is_above = rounded > threshold
-    return rows[places[is_above]], columns[behind[is_above]], rounded[is_above]
+    for rows, columns in visits:
+        near = vectors[rows] @ vectors[columns].T > least
+        if np.count_nonzero(near) > 2 * (most + 1) * max(near.shape):  # many alike
+            exact = cosine_matrix(vectors[rows], vectors[columns])
+            near &= _mark_highest(exact, most + 1) | _mark_highest(exact.T, most + 1).T
+        places, behind = np.divmod(np.flatnonzero(near), len(columns))
+        others = rows[places] != columns[behind]
+        places, column = places[others], columns[behind[others]]
+        cosine = indexed_pair_cosines(vectors, rows, places, column) / MILLION
+        rounded = cosine.astype(np.float32)
+        is_above = rounded > threshold
+        yield rows[places[is_above]], column[is_above], rounded[is_above]
+
+
+def _mark_highest(scores: NDArray[np.integer], k: int) -> NDArray[np.bool_]:
+    """Mark the `k` highest of each row, ties by column."""
+    n = scores.shape[1]
+    order = np.arange(n) - scores.astype(np.int64) * n
+    return np.asarray(order <= np.partition(order, min(k, n) - 1, axis=1)[:, min(k, n) - 1, None])
+
+
+def _turn_around(ways: Iterable[Found]) -> Iterator[Found]:
+    """Yield the pairs of a row with a later one in both directions, and no others."""
+    for row, column, cosine in ways:
+        later = row < column
+        yield row[later], column[later], cosine[later]
+        yield column[later], row[later], cosine[later]
 
 
 def _nearest_per_row(parts: list[Found], most: int) -> Found:
-    """Return the `most` nearest columns of each row, in row order."""
+    """Return the `most` nearest columns of each row; only rows that have more are sorted."""
     none: Found = np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0, np.float32)
     row, column, cosine = map(np.concatenate, zip(none, *parts, strict=True))
-    order = np.lexsort((column, -cosine, row))
+    has_more = (np.bincount(row) > most)[row]
+    some = np.flatnonzero(has_more)
+    order = some[np.lexsort((column[some], -cosine[some], row[some]))]
     place = np.arange(len(order)) - np.searchsorted(row[order], row[order])  # in its row
-    nearest = order[place < most]
+    nearest = np.concatenate([np.flatnonzero(~has_more), order[place < most]])
     return row[nearest], column[nearest], cosine[nearest]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from clew.algo.ascending import match_sorted
 from clew.algo.coding import digest
 from clew.algo.salience import Score, keep_entries
 from clew.algo.synonyms import find_near_pairs, update_pairs
@@ -174,7 +175,9 @@ def _name_terms(
     if last is not None and synonym >= SYNONYM:
         began = int(last["n_entities"][0])
         nodes = np.concatenate([entities, np.where(rows >= 0, rows + began, -1)])[members]
-        then = last, _find_sorted(last["members"], nodes)
+        known, places = match_sorted(last["members"], nodes)
+        then = last, np.full(len(nodes), -1)
+        then[1][known] = places
     return {
         **salient,
         "entities": entity,
@@ -187,13 +190,6 @@ def _name_terms(
 
 
 # -- names and their synonyms ----------------------------------------------------------------------
-
-
-def _find_sorted(ascending: Rows, numbers: Rows) -> NDArray[np.int64]:
-    """Return the index of each number among ascending ones, or -1."""
-    place = np.searchsorted(ascending, numbers)
-    is_there = np.append(ascending, -2)[place] == numbers
-    return np.where(is_there, place, -1)
 
 
 def _find_known(keys: Sequence[str], last: Arrays | None) -> NDArray[np.int64]:
@@ -297,9 +293,7 @@ def _mark_mentioned(snapshot: Snapshot, chunks: Rows, entities: Rows) -> NDArray
 
 def _has_entries(matrix: csr_array, rows: Rows, columns: Rows) -> NDArray[np.bool_]:
     """Mark the positions at which a matrix has an entry."""
-    stored = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    size = np.int64(matrix.shape[1])
-    return np.isin(rows * size + columns, stored * size + matrix.indices)
+    return np.ravel(matrix[rows, columns] > 0) if len(rows) else np.zeros(0, dtype=bool)
 
 
 # -- the arrays, opened --------------------------------------------------------------------------
