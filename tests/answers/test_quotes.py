@@ -385,14 +385,6 @@ def test_of_alike_records_all_that_are_asked_for_are_quoted_and_no_other(questio
         assert sorted(quoted(question, *passages)) == [texts[0], texts[2]]
 
 
-def test_notices_of_copyright_are_quoted_where_a_question_asks_for_them():
-    notice = "Copyright © 2000-2022 Perle Developers."
-    texts = [notice, "The tool Brine finds races.", "Copyright law is old.", "All Rights Reserved."]
-    assert quoted("Which tool finds races for developers?", *texts) == [texts[1]]
-    assert quoted("Who owns the rights?", notice, "Brine finds races.", most=2)[0] == notice
-    assert quoted("Which tool finds races?", notice) == [notice]
-
-
 def test_what_the_index_stores_is_not_embedded_again():
     """With the snapshot only the question is read by the model."""
     documents = [

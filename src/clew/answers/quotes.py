@@ -43,14 +43,6 @@ _SAME_PASSAGE = 0.6  # a further sentence of a passage is so much less likely to
 _ITEM = 0.9  # how likely the clause or step that a question names answers, at least; others at most
 _SAME_WORDS = 0.8  # of a sentence: with so many of them a quote says it already
 _LED = 400  # characters that are quoted behind a lead-in, in whole statements
-_NOTICE = compile_re(
-    r"\W*(?:copyright\W+(?:\(c\)|[12]\d{3})|copyright ©|©|\(c\) ?[12]\d{3}|all rights reserved)",
-    re.IGNORECASE,
-)
-_OF_RIGHTS = compile_re(
-    r"copyright|©|\b(?:licen[cs]e|rights|holders?|owns?|authors?|publish|wrote|writes|written)",
-    re.IGNORECASE,
-)
 
 
 class Quote(NamedTuple):
@@ -96,7 +88,6 @@ def choose_quotes(
     """
     if not sentences or most < 1:
         return [], None
-    sentences = _drop_copyright(question, sentences)
     reading = read_sentences(question, sentences, passages, models, snapshot)
     features = SentenceFeatures(question, sentences, reading)
     factors, is_apart = find_date_factors(
@@ -170,16 +161,6 @@ def _find_items(question: str, sentences: Sequence[Sentence]) -> list[int]:
     own = [i for i, each in enumerate(sentences) if has_item_number(each.said, number)]
     below = (i for i, each in enumerate(sentences) if has_item_number(each.above, number))
     return own or list(below)
-
-
-def _drop_copyright(question: str, sentences: Sequence[Sentence]) -> Sequence[Sentence]:
-    """Return the sentences without copyright notices, which manuals repeat on every page.
-
-    They are left in where the question asks for them, and where there is nothing else.
-    """
-    if _OF_RIGHTS.search(question):
-        return sentences
-    return [each for each in sentences if not _NOTICE.match(each.said)] or sentences
 
 
 def choose_sentences(
