@@ -43,7 +43,6 @@ _WORDS = [
     ("clue", "ways", "union", "last", "separate"),
     ("ket", "rest", "walk", "keywords", "nearest", "neighbours"),
     ("hybrid", "fusion", "mean", "rrf"),
-    ("pagerank", "select", "none", "llm", "reranker"),
     ("paths", "reading", "words", "text"),
     ("walk", "select", "none", "llm", "reranker"),
 ]

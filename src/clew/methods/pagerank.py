@@ -13,7 +13,6 @@ from clew import steps
 from clew.base.types import Evidence, Limits
 from clew.index.snapshot import Snapshot
 from clew.models import Models
-from clew.steps.choosing import Select
 from clew.steps.entity_graph import (
     WEIGHTS,
     best_chunks,
@@ -39,16 +38,8 @@ class PageRank:
     anchored_units: int = 3  # units nearest to the query, whose entities are seeds
     seed_chunks: int = 30  # best hybrid chunks, which are light seeds
     chunk_weight: float = 0.2  # of a seed chunk beside a seed entity
-    select: Select = "none"  # what selects the passages that come first, among 30
-
-    def __post_init__(self) -> None:
-        steps.check_words(self, select=Select)
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
-        if self.select != "none":
-            from clew.steps.selecting import select_hits
-
-            return select_hits(self, query, snapshot, models)
         question = steps.read_query(models, query)
         graph = entity_graph(snapshot, self.title_weight)
         dense = steps.dense_ranking(snapshot, question)

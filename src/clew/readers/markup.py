@@ -75,12 +75,11 @@ def _find_plain_headings(text: str) -> Iterator[Heading]:
 
     DokuWiki and Zim mark the widest heading with the most equals signs.
     """
-    is_wiki = False
-    for match in _WIKI.finditer(text):
-        is_wiki = True
+    wiki = list(_WIKI.finditer(text))
+    for match in wiki:
         yield Heading(match.start(), -len(match[1]), collapse(match[2]))
     styles: list[str] = []
-    for match in () if is_wiki else _UNDERLINED.finditer(text):
+    for match in () if wiki else _UNDERLINED.finditer(text):
         if abs(len(match["title"]) - len(match["under"])) <= _UNEVEN:
             styles += [match[3]] * (match[3] not in styles)
             yield Heading(match.start("title"), styles.index(match[3]), collapse(match["title"]))

@@ -176,9 +176,8 @@ def is_foreign_question(question: str) -> bool:
 
     In ASCII it takes a mark: "dove migration" is no Italian question.
     """
-    if has_question_word(question) or (question.isascii() and "?" not in question):
-        return False
-    return not _ENGLISH.intersection(_fold_words(question))
+    is_english = has_question_word(question) or (question.isascii() and "?" not in question)
+    return not (is_english or _ENGLISH.intersection(_fold_words(question)))
 
 
 def find_joining(question: str) -> frozenset[str]:

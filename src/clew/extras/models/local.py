@@ -10,7 +10,6 @@ import hashlib
 import os
 import secrets
 import threading
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,13 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from clew.base.runtime.lazy import check_installed
 from clew.errors import InputError, ModelError
-from clew.models import OnLost, Prompt, Turn
+from clew.models import Turn
 from clew.models.prices import FREE, Price
-from clew.text.pieces import OnPiece
 
 if TYPE_CHECKING:
     from clew.extras.models.openai import OpenAIChat
-    from clew.models.run import ModelRun
 
 _TOLD_BY = 1 << 20  # bytes at the start of a file that tell it apart, with its size
 _LONGEST_S = 3600.0  # for one reply
@@ -84,22 +81,11 @@ class LocalChat:
     def price(self) -> Price | None:
         return FREE
 
-    def ask(
-        self,
-        prompt: Prompt,
-        turns: Sequence[Turn] = (),
-        *,
-        stop: threading.Event | None = None,
-        on_lost: OnLost | None = None,
-        on_text: OnPiece | None = None,
-        run: ModelRun | None = None,
-    ) -> Turn:
-        return self._chat.ask(prompt, turns, stop=stop, on_lost=on_lost, on_text=on_text, run=run)
+    def ask(self, *given: Any, **options: Any) -> Turn:  # noqa: ANN401 -- those of `OpenAIChat.ask`
+        return self._chat.ask(*given, **options)
 
-    def count_tokens(
-        self, prompt: Prompt, turns: Sequence[Turn] = (), *, run: ModelRun | None = None
-    ) -> int | None:
-        return self._chat.count_tokens(prompt, turns, run=run)
+    def count_tokens(self, *given: Any, **options: Any) -> int | None:  # noqa: ANN401 -- as above
+        return self._chat.count_tokens(*given, **options)
 
     @property
     def _chat(self) -> OpenAIChat:
