@@ -114,7 +114,7 @@ TEXTS = {
         [(2, "Ice"), (3, "Drift"), (2, "Sources")],
     ),
     "a.tex": (LATEX, [(1, "Ice & snow"), (2, "Drift"), (1, "Sources")]),
-    "a.txt": ("Fram\n====\n\n* Ice\n", []),
+    "a.txt": ("Fram\n====\n\n* Ice\n", [(1, "Fram")]),
 }
 
 
