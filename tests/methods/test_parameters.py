@@ -36,7 +36,6 @@ _WORDS = [
     ("bubble", "semantics", "auto", "default", "and", "or", "comparison"),
     ("bubble", "order", "fused", "graph"),
     ("clue", "ranking", "sets", "chunks"),
-    ("clue", "select", "none", "llm", "reranker"),
     ("ket", "core", "pagerank", "random"),
     ("ket", "order", "walk", "cosine", "channels"),
     ("ket", "budgets", "graph", "apart", "texts"),

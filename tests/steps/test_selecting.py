@@ -10,7 +10,6 @@ import pytest
 import clew
 from clew.base.types import Document
 from clew.errors import BudgetSpent, InputError
-from clew.methods.clue import Clue
 from clew.methods.walk import Walk
 from clew.models import Reply
 from clew.models.budget import Budget
@@ -32,7 +31,7 @@ CHAIN = [
 ]
 QUESTION = "Who taught the friend of Ada Lund?"
 NO_NAMES = {"named_entities": []}  # what an LLM is asked first
-METHODS = [Walk(anchored_units=0, seed_chunks=0), Clue()]
+METHODS = [Walk(anchored_units=0, seed_chunks=0)]
 
 
 @pytest.fixture(scope="module")

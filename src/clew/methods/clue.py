@@ -22,7 +22,7 @@ from clew.base.types import Evidence, Limits, Path, Step
 from clew.index.snapshot import TRANSPOSED_LINKS, Snapshot
 from clew.index.snapshot.layers import UnitsSought
 from clew.models import Models
-from clew.steps.choosing import CANDIDATES, Select, build_hits, order_as_set
+from clew.steps.choosing import CANDIDATES, build_hits, order_as_set
 
 T = TypeVar("T")
 _Links = Mapping[int, Sequence[int]]  # of units to the rows of another layer
@@ -65,16 +65,11 @@ class Clue:
     ranking: By = "sets"  # by the sets a chunk supports, or by itself
     fill: bool = True  # where fewer chunks than asked for were found, hybrid ones follow
     as_set: bool = True  # chunks are chosen as a set from the best by that ranking
-    select: Select = "none"  # what selects the passages that come first, among 30
 
     def __post_init__(self) -> None:
-        steps.check_words(self, ranking=By, select=Select, ways=Ways)
+        steps.check_words(self, ranking=By, ways=Ways)
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
-        if self.select != "none":
-            from clew.steps.selecting import select_hits
-
-            return select_hits(self, query, snapshot, models)
         question = steps.read_query(models, query)
         relevance = steps.Relevance(snapshot, models, question)
         linked, notes = self._link_query(query, snapshot, models)

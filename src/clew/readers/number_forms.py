@@ -37,11 +37,6 @@ def _letter(number: int, letters: str = "abcdefghijklmnopqrstuvwxyz") -> str:
     return letters[place] * (times + 1)
 
 
-def _ordinal(number: int) -> str:
-    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{'th' if number % 100 in (11, 12, 13) else ending}"
-
-
 def _han(number: int) -> str:
     if number > 99:
         return str(number)
@@ -58,7 +53,6 @@ _FORMS: Mapping[str, Callable[[int], str]] = {
     "russianLower": lambda number: _letter(number, _RUSSIAN),
     "russianUpper": lambda number: _letter(number, _RUSSIAN.upper()),
     "decimalZero": lambda number: f"{number:02}",
-    "ordinal": _ordinal,
     **dict.fromkeys(
         "chineseCounting chineseCountingThousand japaneseCounting taiwaneseCounting".split(), _han
     ),

@@ -28,7 +28,7 @@ Connection = apsw.Connection
 Error = apsw.Error
 Row = tuple[Any, ...]
 
-# Where `apsw.sqlite_extra` finds it, which takes 15 ms to load.
+# Where `apsw.sqlite_extra` finds it in wheels; to load that takes 15 ms.
 _EXTENSION = Path(apsw.__file__).with_name("sqlite_extra_binaries") / "cksumvfs"
 _VFS = "cksmvfs"
 _PLACES = "clew-places"  # the VFS below it
@@ -183,14 +183,23 @@ def _load() -> apsw.VFS:
     try:
         memory.enable_load_extension(True)
         memory.load_extension(str(_EXTENSION))
-    except Error as error:
-        raise StoreError(
-            f"this build of apsw has no cksumvfs ({error}): install its wheel from PyPI"
-        ) from error
+    except Error:  # another release of APSW may have it elsewhere
+        _load_by_apsw(memory)
     finally:
         memory.close()
     atexit.register(_close_all)
     return places
+
+
+def _load_by_apsw(memory: Connection) -> None:
+    import apsw.sqlite_extra
+
+    try:
+        apsw.sqlite_extra.load(memory, "cksumvfs")
+    except (LookupError, Error, apsw.sqlite_extra.NotAvailable) as error:
+        raise StoreError(
+            f"this build of apsw has no cksumvfs ({error}): install its wheel from PyPI"
+        ) from error
 
 
 def _close_all() -> None:
