@@ -97,7 +97,7 @@ def grow_unit_sets(
 def _next_units(
     graph: UnitGraph, states: Sequence[UnitSet], k: int, tried: Tried | None
 ) -> Iterator[tuple[UnitSet, int, int]]:
-    """Yield (state, entity, unit) for the `k` units nearest to the residual, by frontier entity."""
+    """Yield (state, entity, unit): per frontier entity the `k` units nearest to the residual."""
     directions = np.array([_normalize(state.residual) for state in states], dtype=np.float32)
     ways = [(place, entity) for place, state in enumerate(states) for entity in state.frontier]
     if not ways:

@@ -87,7 +87,7 @@ class Entries:
         return np.repeat(np.arange(self.shape[0]), self.counts)
 
     def split_rows(self) -> list[list[int]]:
-        """Return the columns of each row."""
+        """Return a list of the column numbers of each row."""
         ends, columns = self.indptr.tolist(), self.indices.tolist()
         return [columns[start:end] for start, end in pairwise(ends)]
 

@@ -78,7 +78,7 @@ def _binarize(matrix: csr_array) -> csr_array:
 
 
 def _iterate_candidates(binary: csr_array, taken: csr_array) -> Counted:
-    """Yield blocks of rows, and the pairs of each row in one with 64 candidates at most.
+    """Yield each block of rows with its pairs: up to 64 candidates for every row.
 
     A score is the number of shared terms.
     """

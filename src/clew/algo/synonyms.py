@@ -118,7 +118,7 @@ def _symmetrize(pairs: Found, n: int) -> csr_array:
 
 
 def _iterate_blocks(rows: Rows, columns: Rows) -> Visits:
-    """Yield some rows and some columns at a time, until all were compared with all."""
+    """Yield blocks of rows and columns that together cover all pairs."""
     for i in range(0, len(rows), _BLOCK):
         for j in range(0, len(columns), _BLOCK):
             yield rows[i : i + _BLOCK], columns[j : j + _BLOCK]
@@ -154,7 +154,7 @@ def _mark_highest(scores: NDArray[np.integer], k: int) -> NDArray[np.bool_]:
 
 
 def _turn_around(ways: Iterable[Found]) -> Iterator[Found]:
-    """Yield the pairs of a row with a later one in both directions, and no others."""
+    """Yield pairs whose column is behind their row, in both directions; drop all others."""
     for row, column, cosine in ways:
         later = row < column
         yield row[later], column[later], cosine[later]

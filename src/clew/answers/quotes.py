@@ -116,7 +116,7 @@ def choose_quotes(
 def _complete_lead_ins(
     quotes: Sequence[Quote], sentences: Sequence[Sentence], passages: Sequence[Passage]
 ) -> list[Quote]:
-    """Return the quotes with what follows a lead-in, such as a list, behind it.
+    """Extend quotes that end in a lead-in, "as follows:", by the list or text that follows it.
 
     A quote that such a wider one contains is left out.
     """

@@ -1,4 +1,4 @@
-"""What an index reports of itself: its themes, what changed, what a run would cost, an export."""
+"""Results about an index: its themes, differences between two states, cost estimates, exports."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Theme(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class IndexState(Shown):
-    """The contents of an index at one time."""
+    """One of the two states of an index that are compared."""
 
     index: str  # its folder, or its address without a password
     generation: int
@@ -77,7 +77,7 @@ class ValueChange(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class EntityChange(Shown):
-    """An entity with the numbers of its added and removed sentences."""
+    """An entity, and how many sentences that mention it were added or removed."""
 
     id: str
     name: str
@@ -125,7 +125,7 @@ class CostEstimate(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class EmbeddingEstimate(Shown):
-    """The estimated embedding cost of chunks, sub-chunks, sentences and names."""
+    """The estimated cost of embedding chunks, sub-chunks, sentences and names."""
 
     model: str
     n_texts: int

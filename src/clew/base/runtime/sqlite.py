@@ -203,7 +203,7 @@ def _load_by_apsw(memory: Connection) -> None:
 
 
 def _close_all() -> None:
-    """Close the connections that are still open: APSW would close them after their VFS is gone."""
+    """Close all connections at exit; APSW would do so after their VFS is gone, and crash."""
     for connection in apsw.connections():
         if connection.open_vfs == _VFS:
             with suppress(Error):

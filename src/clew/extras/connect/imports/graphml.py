@@ -43,7 +43,7 @@ _NO_TYPES = {"", "entity", "node", "__entity__", "__kgbuilder__", "unique import
 
 
 class _Node(NamedTuple):
-    """The labels, the other properties and the line of a node."""
+    """The labels, other properties and line number of a node."""
 
     labels: Sequence[str]
     properties: Mapping[str, object]
